@@ -3,6 +3,7 @@ import pathlib
 import secrets
 import sys
 import tempfile
+import time
 
 import pytest
 
@@ -15,9 +16,24 @@ from rig.fixtures import *  # noqa: E402, F403
 from rig.keyring import Keyring, build_git_helper  # noqa: E402
 from rig.scripted import ScriptedServer  # noqa: E402
 
+STARTED = time.monotonic()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "tier3(reason): takes long, compares times, or takes the machine to its limits; contrib/test --all")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Prints the duration of each tier with its budget."""
+    running = os.environ.get("WATCHWORD_TIER_RUNNING")
+    lines = os.environ.get("WATCHWORD_TIER_TIMES", "") + (running % (time.monotonic() - STARTED) if running else "")
+    for line in lines.splitlines():
+        terminalreporter.write_line(line)
+
 
 class Stage:
-    """One broker with its clients and scripted servers. At the end every secret is looked for where it does not belong."""
+    """One broker with its clients and scripted servers. At the end of the test, no secret may be anywhere but where it is
+    allowed."""
 
     def __init__(self, folder):
         self.folder, self.brokers, self.clients, self.servers, self.secrets = folder, [], [], [], {}
@@ -31,7 +47,7 @@ class Stage:
         return broker
 
     def configured(self, text, *options, **more):
-        """A broker whose configuration is `text`."""
+        """Starts a broker whose configuration is `text`."""
         path = self.folder / f"config-{len(self.brokers)}.toml"
         path.write_text(text)
         path.chmod(0o600)
@@ -43,7 +59,7 @@ class Stage:
         return client
 
     def keyring(self):
-        """A message bus without a keyring, to start one on."""
+        """Returns a message bus without a keyring, on which one can be started."""
         keyring = Keyring(self.folder / f"keyring{len(self.keyrings)}")
         self.keyrings.append(keyring)
         return keyring.start_bus()
@@ -54,11 +70,12 @@ class Stage:
         return server
 
     def watch(self, *servers):
-        """Servers that outlive the test, such as the session's: secrets are looked for in what they noted, too."""
+        """Adds servers that outlive the test, such as those of the session: at the end, their records are searched for secrets,
+        too."""
         self.watched += servers
 
     def secret(self, *allowed):
-        """A password that only the servers `allowed` may see."""
+        """Returns a password that only the servers `allowed` may receive."""
         text = "pw" + secrets.token_hex(12)
         self.secrets[text] = allowed
         return text
@@ -85,7 +102,7 @@ class Stage:
             server.close()
 
     def end_services(self):
-        """Whatever became of the test: no process is left."""
+        """Ends all processes, even after a failed test."""
         for keyring in self.keyrings:
             keyring.end()
         for broker in self.brokers:
@@ -105,7 +122,7 @@ def stage(tmp_path):
 
 @pytest.fixture
 def gnome(stage):
-    """gnome-keyring, unlocked and empty."""
+    """A running gnome-keyring, unlocked and empty."""
     return stage.keyring().start_gnome()
 
 
@@ -116,7 +133,7 @@ def git_helper(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def the_run():
-    """Ends after every server: then all that they have heard is there."""
+    """Checks the records of all servers at the end of the session, after the servers have ended."""
     yield
     leaks.check_the_run()
 
@@ -151,7 +168,7 @@ def nginx_tls(tmp_path_factory, account, tls):
 
 @pytest.fixture(scope="session")
 def apache(account):
-    # Started by root, Apache serves as another user, who must be able to reach the folder.
+    # If started by root, Apache serves as another user, who must be able to reach the folder.
     with tempfile.TemporaryDirectory(prefix="watchword-apache-") as folder:
         os.chmod(folder, 0o755)
         yield from _served(servers.apache_digest(folder, *account))

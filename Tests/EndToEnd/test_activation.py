@@ -1,4 +1,4 @@
-"""The broker with sockets that somebody else made, and somebody to be told how it is."""
+"""Socket activation, and notifications to the service manager."""
 import os
 import signal
 import time
@@ -31,13 +31,13 @@ def is_restricted(path):
     return "error" in reply and reply["error"]["data"]["kind"] == "denied"
 
 
-def test_the_manager_hears_of_start_reload_and_end(activation):
+def test_the_manager_is_notified_of_start_reload_and_end(activation):
     configuration = activation.folder / ".config" / "watchword" / "config.toml"
     configuration.parent.mkdir(parents=True)
     activation.start()
     assert activation.next() == {"READY": "1", "STATUS": "Listening."}
     for text, said in [
-            ("nonsense", "Listening; the configuration has a mistake."),
+            ("malformed", "Listening; the configuration is invalid."),
             ('[process]\nfilter-system-calls = true\n[tokens]\nmodule = "/m.so"\n',
              "Listening; restart the broker for tokens.module and process.filter-system-calls to take effect."),
             ("", "Listening.")]:
@@ -55,7 +55,7 @@ def test_the_manager_hears_of_start_reload_and_end(activation):
 @pytest.mark.parametrize("handed,names", [
     (("main", "restricted"), "broker:restricted"), (("restricted", "main"), "restricted:broker"), (("main",), "broker"),
     (("main",), "-")])
-def test_each_socket_is_what_its_name_says_and_stays(plain, handed, names):
+def test_sockets_are_assigned_by_name_and_not_removed(plain, handed, names):
     plain.start(handed, names)
     plain.next()
     for name in handed:
@@ -69,15 +69,15 @@ def test_each_socket_is_what_its_name_says_and_stays(plain, handed, names):
 @pytest.mark.parametrize("handed,names", [
     (("main", "restricted"), "-"), (("main", "restricted"), "a:b"), (("restricted",), "restricted"),
     (("main", "restricted"), "restricted:restricted")])
-def test_sockets_that_are_not_understood_are_refused(plain, handed, names):
-    """A restricted socket must never be taken for the other one."""
+def test_unsupported_sockets_are_refused(plain, handed, names):
+    """A restricted socket must never be taken for the main one."""
     plain.start(handed, names)
     assert plain.process.wait(20) == 1
     said = plain.process.stderr.read()
-    assert "handed over by the service manager cannot be used" in said and said.count("\n") == 1
+    assert "cannot use the socket from the service manager" in said and said.count("\n") == 1
 
 
-def test_the_watchdog_is_fed(plain):
+def test_the_watchdog_is_notified(plain):
     plain.start(WATCHDOG_USEC="100000")
     plain.next()
     assert all(plain.lives() for _ in range(3))
@@ -88,13 +88,13 @@ def test_the_watchdog_is_fed(plain):
     assert plain.lives()
 
 
-def test_without_a_watchdog_nothing_is_fed(plain):
+def test_without_a_watchdog_no_notifications_are_sent(plain):
     plain.start()
     plain.next()
     assert not plain.lives(0.2)
 
 
-def test_a_manager_that_has_gone_stops_nothing(plain):
+def test_an_absent_manager_stops_nothing(plain):
     plain.heard.close()
     plain.start()
     assert is_restricted(plain.paths["restricted"])
@@ -102,16 +102,17 @@ def test_a_manager_that_has_gone_stops_nothing(plain):
     assert plain.process.wait(20) == 0
 
 
-def test_an_address_that_is_none_is_said_and_stops_nothing(plain):
+def test_an_invalid_notify_socket_is_reported_and_stops_nothing(plain):
     plain.start(NOTIFY_SOCKET="vsock:2:1234")
     assert is_restricted(plain.paths["restricted"])
     plain.process.terminate()
     assert plain.process.wait(20) == 0
-    assert "NOTIFY_SOCKET names no Unix socket" in plain.process.stderr.read()
+    assert "invalid NOTIFY_SOCKET" in plain.process.stderr.read()
 
 
-def test_the_manager_of_another_service_hears_nothing(stage, plain):
-    """Who starts the broker from within a service passes its environment on, and is told by another way."""
+def test_the_manager_of_another_service_receives_nothing(stage, plain):
+    """A client that starts the broker from within a service passes its environment on; the broker must not notify that
+    service's manager."""
     broker = stage.broker(environment={"NOTIFY_SOCKET": plain.address})
     assert stage.client(delivery=None).call("ping")["result"] == {}
     assert broker.stop() == 0

@@ -1,5 +1,5 @@
-"""Use from afar: a real sshd on loopback, the restricted socket forwarded with ssh -R, and programs with another home on the
-other side. The desk's agent is asked; what is kept stays at the desk."""
+"""Remote use: a real sshd on loopback, the restricted socket forwarded with ssh -R, and programs with another home directory on
+the other side. The desk's agent is asked; stored credentials stay at the desk."""
 import os
 import subprocess
 
@@ -14,7 +14,7 @@ from rig.subjects import Relay
 
 
 class Afar:
-    """The desk with its broker behind systemd's sockets and a folder that stands for the other machine."""
+    """The desk with its broker behind systemd's sockets, and a folder that stands for the other machine."""
 
     def __init__(self, manager):
         self.manager, self.other = manager, manager.folder / "other"
@@ -24,7 +24,7 @@ class Afar:
         self.tunnels = []
 
     def tunnel(self, sshd):
-        """ssh, until the socket is there."""
+        """Starts ssh, and waits for the forwarded socket."""
         there_and_here = f"{self.remote}:{self.manager.runtime}/watchword/restricted.sock"
         ssh = sshd.ssh("-N", "-o", "ExitOnForwardFailure=yes", "-R", there_and_here, "other")
         self.tunnels.append(ssh)
@@ -32,11 +32,12 @@ class Afar:
         return ssh
 
     def answers(self):
-        """Whether the broker at the desk does: sshd lets root in as well, and the broker sees ssh."""
+        """Whether the broker at the desk answers: sshd accepts connections of root, too, and the broker sees ssh as the client.
+        """
         try:
             return self.call("ping").get("result") == {}
         except (OSError, KeyError):
-            return False  # Nobody listens, or ssh has closed the connection.
+            return False  # Nothing listens, or ssh has closed the connection.
 
     def call(self, method):
         client = Client(self.remote, delivery=None)
@@ -101,7 +102,7 @@ def agent(desk):
 
 
 class Agent:
-    """At the desk: answers one question after the other."""
+    """An agent at the desk, which answers one question after the other."""
 
     def __init__(self, desk, user, password):
         self.relay = desk.client()
@@ -115,7 +116,7 @@ class Agent:
         return message["params"]
 
 
-def test_a_job_over_there_asks_at_this_desk_and_never_has_the_password(desk, sshd, afar, agent, stage):
+def test_a_remote_job_asks_at_the_local_agent_and_never_receives_the_password(desk, sshd, afar, agent, stage):
     password = stage.secret()
     server = stage.server(basic_server("bob", password, body=b"the report\n"))
     stage.allow(password, server)
@@ -127,15 +128,15 @@ def test_a_job_over_there_asks_at_this_desk_and_never_has_the_password(desk, ssh
         said, wrong = job.communicate(timeout=20)
         assert job.returncode == 0 and "the report" in said, wrong
         assert password not in said + wrong
-        # What the broker knows of who asks is the ssh of this desk; the rest is what the program says of itself.
+        # The broker identifies the client as the desk's ssh; everything else is the program's own claim.
         assert asked["requester"]["restricted"] is True and asked["requester"]["subject"] == "exe:/usr/bin/ssh"
         assert asked["requester"]["name"] == "watchword"
     shown = desk.run("watchword", "credentials", "list")
-    assert shown.stdout == "Nothing is kept.\n", "what the agent has said was for that fetch"
+    assert shown.stdout == "No stored credentials.\n", "the agent's answer applied to that fetch only"
     assert password not in "".join(path.read_text(errors="replace") for path in afar.other.rglob("*") if path.is_file())
 
 
-def test_what_is_kept_at_the_desk_is_not_for_there(desk, sshd, afar, stage):
+def test_credentials_stored_at_the_desk_are_not_used_remotely(desk, sshd, afar, stage):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
@@ -156,7 +157,7 @@ def test_what_is_kept_at_the_desk_is_not_for_there(desk, sshd, afar, stage):
     desk.run("watchword", "session", "clear")
 
 
-def test_when_the_connection_breaks_off_it_is_said_and_nothing_hangs(desk, sshd, afar, stage):
+def test_a_lost_connection_is_reported_and_nothing_hangs(desk, sshd, afar, stage):
     server = stage.server(lambda request: None)
     ssh = afar.tunnel(sshd)
     job = afar.job("watchword", "fetch", server.url)
@@ -166,16 +167,16 @@ def test_when_the_connection_breaks_off_it_is_said_and_nothing_hangs(desk, sshd,
     said, wrong = job.communicate(timeout=20)
     assert job.returncode not in (0, 67) and wrong.count("\n") == 1 and "closed the connection" in wrong, wrong
     later = afar.there("watchword", "fetch", "--no-start", server.url)
-    assert later.returncode not in (0, 67) and "No broker listens" in later.stderr
-    # The fetch of the job that has gone is ended at the desk, too.
+    assert later.returncode not in (0, 67) and "no broker listens" in later.stderr
+    # The fetch of the job that has ended also ends at the desk.
     client = desk.client()
     desk.wait_for(lambda: client.call("server/status")["result"]["fetches"]["running"] == 0)
     client.close()
     afar.tunnel(sshd)
-    assert afar.answers(), "and it goes on with the next one: sshd puts the new socket in the old one's place"
+    assert afar.answers(), "the next connection works: sshd replaces the old socket"
 
 
-def test_a_socket_that_is_in_the_way_is_said(desk, afar):
+def test_an_existing_remote_socket_is_reported(desk, afar):
     sshd = Sshd(desk, more="StreamLocalBindUnlink no")
     try:
         subprocess.run(desk.inside("touch", afar.remote), check=True)
@@ -185,8 +186,8 @@ def test_a_socket_that_is_in_the_way_is_said(desk, afar):
         sshd.stop()
 
 
-def test_the_unit_forwards_and_comes_back(desk, afar, stage):
-    """Also where sshd does not put sockets in the place of old ones: the unit takes away what it left."""
+def test_the_unit_forwards_and_reconnects(desk, afar, stage):
+    """Also if sshd does not replace old sockets: the unit removes the socket that it left."""
     sshd = Sshd(desk, more="StreamLocalBindUnlink no")
     unit = "watchword-forward@other.service"
     try:

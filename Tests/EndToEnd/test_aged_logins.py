@@ -1,9 +1,8 @@
-"""A login of the session that was accepted a while ago, when the password has changed on the server meanwhile: semantics rule 22.
+"""A login of the session that was accepted a while ago, after the password has changed on the server: SEMANTICS rule 22.
 
-Whatever the scheme, and however many fetches begin at once, the account counts one failed login.
+With any scheme, and however many fetches begin at once, the account gets one failed login.
 """
 import base64
-import re
 
 import pytest
 
@@ -33,7 +32,7 @@ def basic(password):
 
 
 def log_in(stage, faults, url, old, user="bob", configuration="", **parameters):
-    """A broker whose session has this login for `url`, accepted long ago; and a client that leaves its challenges open."""
+    """Returns a broker whose session has this login for `url`, accepted long ago, and a client that leaves its challenges open."""
     broker = stage.configured(configuration, environment=faults.environment)
     with_answer = stage.client(broker=broker, answer=lambda challenge: password_answer(user, old))
     assert with_answer.fetch(url, **parameters)["result"]["status"] == 200
@@ -42,7 +41,7 @@ def log_in(stage, faults, url, old, user="bob", configuration="", **parameters):
 
 
 def run(client, url, user, new, **parameters):
-    """Fifty fetches at once; whoever is asked knows the new password."""
+    """Makes fifty concurrent fetches; the respondent knows the new password."""
     calls = [client.start("fetch/run", {"url": f"{url}/{number}", **parameters}) for number in range(FETCHES)]
     challenge = client.challenges.get(timeout=20)
     assert challenge["params"]["previousFailureCount"] == 1
@@ -112,7 +111,7 @@ def test_rule_22_a_changed_password_of_a_proxy_costs_one_failed_login(stage, fau
     assert sent.count(basic(old)) == 1
 
 
-def test_rule_22_an_aged_password_that_is_still_right_costs_nothing(stage, faults):
+def test_rule_22_an_aged_password_that_is_still_right_costs_no_extra_exchange(stage, faults):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
@@ -123,18 +122,18 @@ def test_rule_22_an_aged_password_that_is_still_right_costs_nothing(stage, fault
     assert [request.authorization for request in server.requests[before:]] == [basic(password)] * FETCHES
 
 
-def test_rule_22_a_long_poll_holds_up_the_others_for_seconds_only(stage, faults):
+def test_rule_22_a_long_poll_delays_the_others_for_seconds_only(stage, faults):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
     client = log_in(stage, faults, f"{server.url}/first", password)
     inner = server.handler
-    # Silence, to the end of the test.
+    # The server does not answer until the end of the test.
     server.handler = lambda request: None if request.target == "/poll" else inner(request)
     poll = client.start("fetch/run", {"url": f"{server.url}/poll"})
-    eventually(lambda: any(request.target == "/poll" for request in server.requests), "nobody polls")
+    eventually(lambda: any(request.target == "/poll" for request in server.requests), "no fetch has sent the request /poll")
     calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(5)]
-    eventually(lambda: client.call("server/status")["result"]["fetches"]["waiting"] == 5, "they do not wait")
+    eventually(lambda: client.call("server/status")["result"]["fetches"]["waiting"] == 5, "the fetches do not wait")
     faults.pass_time(6)
     assert [client.wait(call)["result"]["exchanges"] for call in calls] == [1] * 5
     assert poll not in client.replies

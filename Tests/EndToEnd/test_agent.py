@@ -1,11 +1,13 @@
-"""The agent without windows: its queue, its words, its answers, and how it lives beside the broker."""
+"""The agent without windows: its queue, texts, answers, command line, and its registration with the broker."""
 import dataclasses
+import datetime
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -18,7 +20,7 @@ from rig.subjects import let_others_reach
 
 sys.path.insert(0, str(ROOT / "contrib" / "agent"))
 
-from watchword_agent import answers, certificate_files, escaping, recent, secret, texts  # noqa: E402
+from watchword_agent import answers, certificate_files, escaping, recent, secret, texts, typed_files  # noqa: E402
 from watchword_agent.fallbacks import conversation  # noqa: E402
 from watchword_agent.fallbacks.dialogue import picked  # noqa: E402
 from watchword_agent.question import Kind, NotUnderstood, read  # noqa: E402
@@ -41,13 +43,13 @@ def other_host(host):
     return {**message("auth.challenge/ntlm")["params"]["protectionSpace"], "host": host}
 
 
-# What is asked
+# Questions
 
 @pytest.mark.parametrize("name, kind", [
     ("auth.challenge/ntlm", Kind.LOGIN), ("auth.challenge/bearer", Kind.TOKEN),
     ("auth.challenge/client-certificate", Kind.CERTIFICATE),
     ("auth.challenge/server-trust", Kind.TRUST), ("auth.confirm/sandbox", Kind.CONSENT)])
-def test_every_kind_of_question_is_understood(name, kind):
+def test_every_kind_of_question_is_parsed(name, kind):
     assert read(message(name), 0).kind is kind
 
 
@@ -55,7 +57,7 @@ def test_every_kind_of_question_is_understood(name, kind):
     message("auth.challenge/other"), {"id": 1, "method": "auth/challenge", "params": {}}, {"id": 1, "method": "auth/challenge"},
     message("auth.challenge/ntlm", requester=7), message("auth.challenge/ntlm", accepts=[]),
     message("auth.confirm/sandbox", subject=None)])
-def test_what_cannot_be_asked_is_not_understood(broken):
+def test_malformed_questions_are_refused(broken):
     with pytest.raises(NotUnderstood):
         read(broken, 0)
 
@@ -97,13 +99,13 @@ def test_the_same_question_of_the_same_program_is_asked_once():
     {"requester": {"name": "example", "pid": 1, "subject": "exe:/usr/bin/mytool"}}, {"previousFailureCount": 1},
     {"requester": {"name": "example", "pid": 4711, "subject": "exe:/tmp/mytool"}}, {"persistenceAllowed": ["none"]},
     {"protectionSpace": other_host("b.example")}, {"downgrade": True}, {"error": {"kind": "credentialAlreadyRefused"}}])
-def test_what_differs_in_anything_that_is_shown_is_asked_by_itself(change):
+def test_questions_that_differ_in_a_shown_value_are_asked_separately(change):
     queue = QuestionQueue()
     queue.arrived(question(number=1))
     assert queue.arrived(question(number=2, **change)) == [Recount(1)]
 
 
-def test_once_is_for_one_fetch():
+def test_once_applies_to_one_fetch():
     queue = QuestionQueue()
     first, second = (read(message("auth.confirm/sandbox", number, confirmId=f"c{number}"), 0) for number in (1, 2))
     queue.arrived(first)
@@ -112,7 +114,7 @@ def test_once_is_for_one_fetch():
     assert queue.answered({"allow": "no"}) == [Reply(2, {"allow": "no"})]
 
 
-def test_what_is_withdrawn_is_closed_and_the_next_is_shown():
+def test_a_withdrawn_question_is_closed_and_the_next_is_shown():
     queue = QuestionQueue()
     first = question(number=1)
     second, third = (question(number=number, protectionSpace=other_host(f"{number}.example")) for number in (2, 3))
@@ -142,14 +144,14 @@ def test_deadlines_close_windows():
     assert queue.expire(140) == [Close(second)] and queue.next_deadline is None
 
 
-def test_what_nobody_can_ask_is_handed_back():
+def test_questions_that_cannot_be_shown_are_passed_on():
     queue = QuestionQueue()
     queue.arrived(question(number=1))
     queue.arrived(question(number=2))
     assert queue.passed_on() == [PassOn(1), PassOn(2)]
 
 
-# Words
+# Texts
 
 @pytest.mark.parametrize("text, shown", [
     ("Staff", "Staff"), ("<b>&", "<b>&"), ("a\u202eb", "a‹U+202E›b"), ("a\nb\tc\x1b[2J", "a‹U+000A›b‹U+0009›c‹U+001B›[2J"),
@@ -157,15 +159,15 @@ def test_what_nobody_can_ask_is_handed_back():
     ("e" + "\u0301" * 5, "e" + "\u0301" * 3 + "‹U+0301›" * 2), ("a" * 50 + "z" * 31, "a" * 50 + "zzzz…" + "z" * 26), ("\u200b" * 11, "‹U+200B›" * 6 + "…" + "‹U+200B›" * 3),
     ("x" * 80, "x" * 80), (None, ""),
     ("\ud800", "‹U+D800›"), ("\u2028", "‹U+2028›")])
-def test_nothing_in_a_text_acts_or_hides(text, shown):
+def test_text_is_escaped_and_bounded(text, shown):
     assert escaping.shown(text) == shown
 
 
-def test_a_quotation_cannot_be_ended_from_inside():
+def test_quotation_marks_inside_a_quotation_are_escaped():
     assert escaping.quoted("Staff” and it is safe “") == "“Staff' and it is safe '”"
 
 
-def test_it_is_said_how_safe_it_is():
+def test_the_security_of_the_connection_is_described():
     def said(name="auth.challenge/ntlm", **space):
         return texts.security(question(name, protectionSpace={**message(name)["params"]["protectionSpace"], **space}))
 
@@ -176,47 +178,107 @@ def test_it_is_said_how_safe_it_is():
     assert said(**plain)[0] is False and "relayed" in said(**plain)[1]
     assert said(**{**plain, "receivesCredentialSecurely": True}, authenticationMethod="httpDigest") == (
         True, "Not encrypted (http), but the password itself is not sent")
-    assert said(**plain, host="127.0.0.1", authenticationMethod="httpBasic")[0] is False
-    # The name of this machine means another one behind a proxy.
-    assert "network" in said(**plain, host="127.0.0.1", isProxy=True, authenticationMethod="httpBasic")[1]
+    for host in ("127.0.0.1", "[::1]", "localhost", "a.localhost"):
+        assert said(**plain, host=host, authenticationMethod="httpBasic") == (
+            True, "Not encrypted (http), but the password stays on this machine unless a proxy is used")
+        assert said(**plain, host=host, isProxy=True, authenticationMethod="httpBasic") == (
+            True, "Not encrypted (http), but the password stays on this machine")
+    for host in ("localhost.example", "[::2]", "127.0.0.1.example"):
+        assert said(**plain, host=host, authenticationMethod="httpBasic")[0] is False
 
 
-def test_what_went_wrong_is_counted():
+def test_an_address_has_one_pair_of_brackets():
+    for host in ("::1", "[::1]"):
+        assert texts.heading(question(protectionSpace=other_host(host))) == "Log in to [::1]"
+
+
+def test_failed_attempts_are_described_and_counted():
     assert texts.failures(question(previousFailureCount=0)) is None
-    assert texts.failures(question(previousFailureCount=1)) == "The last password was refused. 2nd try."
-    assert texts.failures(question(previousFailureCount=10)) == "The last password was refused. 11th try."
+    assert texts.failures(question(previousFailureCount=1)) == "The last password was refused. Attempt 2."
+    assert texts.failures(question(previousFailureCount=10)) == "The last password was refused. Attempt 11."
     assert texts.failures(question(previousFailureCount=1, error={"kind": "passphraseWrong"})) == (
-        "The passphrase or PIN is wrong or missing. 2nd try.")
-    assert texts.failures(question(error={"kind": "news\u202e"})) == "The last answer was of no use: news‹U+202E›."
+        "The passphrase or PIN is wrong or missing. Attempt 2.")
+    assert texts.failures(question(error={"kind": "news\u202e"})) == "The last answer could not be used: news‹U+202E›."
 
 
-def test_a_program_is_called_what_the_kernel_calls_it():
+def test_a_program_is_named_by_its_subject():
     requester = question(requester={"name": "Your Bank", "pid": 7, "subject": "exe:/tmp/evil"}).requester
     assert texts.program(requester) == "evil"
     assert texts.program_place(requester) == "/tmp/evil, process 7, calls itself “Your Bank”"
     unknown = question(requester={"name": "Your Bank", "pid": 7, "subject": "unknown", "restricted": True}).requester
     assert texts.program(unknown) == "an unknown program"
     assert texts.program_place(unknown) == (
-        "Nothing is known of it for certain, process 7, calls itself “Your Bank”, in a container or on another machine")
+        "Cannot be identified, process 7, calls itself “Your Bank”, in a container or on another machine")
 
 
-def test_a_proxy_is_called_one():
+def test_a_proxy_is_named_as_a_proxy():
     asked = question("auth.challenge/proxy")
     assert texts.heading(asked).startswith("Log in to the proxy ") and texts.server_says(asked).startswith("The proxy says: “")
 
 
-def test_what_is_wrong_with_a_certificate_is_said_gravest_first():
+def test_problems_of_a_certificate_are_listed_gravest_first():
     asked = read(message("auth.challenge/server-trust-changed"), 0)
-    assert texts.problems(asked)[0].startswith("It has another key") and texts.is_grave(asked)
+    assert texts.problems(asked)[0].startswith("Its key differs") and texts.is_grave(asked)
     leaf = asked.chain[0]
     assert texts.fingerprint(leaf.sha256).replace("\n", ":").replace(":", "").lower() == leaf.sha256
     assert texts.date("2026-11-21T10:21:24Z") == "21 November 2026" and texts.date("\x1bsoon") == "‹U+001B›soon"
 
 
+def test_a_certificate_without_names_and_one_without_problems():
+    params = message("auth.challenge/server-trust")["params"]
+    trust = params["protectionSpace"]["serverTrust"]
+
+    def asked(problems, names):
+        chain = [{**trust["chain"][0], "subjectAltNames": names}]
+        return question("auth.challenge/server-trust", protectionSpace={
+            **params["protectionSpace"], "serverTrust": {**trust, "problems": problems, "chain": chain}})
+
+    assert texts.problems(asked(["hostMismatch"], [])) == ["It does not name any server."]
+    assert texts.problems(asked(["hostMismatch"], ["DNS:a.example"])) == ["It was issued for another name: a.example."]
+    assert texts.problems(asked([], [])) == ["It is valid. The program asks you to confirm it."]
+    assert "does not prove" not in texts.trust_summary(asked([], [])), "it has no problem"
+
+
+def test_times_are_local(monkeypatch):
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    time.tzset()
+    try:
+        assert texts.date("2026-11-21T20:00:00Z") == "22 November 2026"
+        now = datetime.datetime.fromisoformat("2026-11-22T10:00:00+13:00")
+        assert recent.when("2026-11-21T20:00:00Z", now) == "09:00:00"
+        assert recent.when("2026-11-20T20:00:00Z", now) == "21 November 2026 09:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("event, said", [
+    ({"kind": "grantRevoked", "count": 1}, "Revoked 1 permission"), ({"kind": "grantRevoked", "count": 2}, "Revoked 2 permissions"),
+    ({"kind": "eventsLost", "count": 1}, "1 event is missing here"), ({"kind": "eventsLost"}, "Some events are missing here"),
+    ({"kind": "sessionCleared"}, "Forgot logins of this session"),
+    ({"kind": "sessionCleared", "origin": "https://a.example"}, "Forgot this session's logins for https://a.example"),
+    ({"kind": "challengeAnswered", "action": "reject", "origin": "https://a.example"}, "https://a.example asked: rejected")])
+def test_events_are_counted_and_described(event, said):
+    assert recent.what(event) == said
+
+
+def test_the_number_of_uses_has_singular_and_plural():
+    assert recent.who({"kind": "credentialUsed", "count": 1}).endswith(" · 1 time")
+    assert recent.who({"kind": "credentialUsed", "count": 3}).endswith(" · 3 times")
+
+
+def test_no_text_says_until_you_log_out():
+    """The broker removes a session login after a time, and can outlive the login session."""
+    assert texts.stored_place("session") == "for this session"
+    assert "limited time" in texts.session_hint(Kind.LOGIN) and "limited time" not in texts.session_hint(Kind.TRUST)
+    for file in (ROOT / "contrib" / "agent").rglob("*.py"):
+        assert "log out" not in file.read_text().lower(), file
+
+
 # Answers
 
-def test_only_what_is_allowed_is_kept():
-    assert answers.kept_for(question(persistenceAllowed=["none"])) == ["none"]
+def test_only_allowed_persistence_is_answered():
+    assert answers.allowed_persistence(question(persistenceAllowed=["none"])) == ["none"]
     assert answers.usual_keep(question(persistenceAllowed=["none"])) == "none"
     assert answers.usual_keep(question()) == "forSession"
     assert answers.usual_keep(read(message("auth.challenge/server-trust"), 0)) == "none"
@@ -234,24 +296,24 @@ def test_a_secret_reaches_the_wire_whole_and_is_wiped():
         assert content.text() == "\0" * len(text.encode()) and "sesame" not in repr(answer)
 
 
-def test_refusing_is_what_closing_means():
+def test_closing_a_window_refuses():
     assert answers.refusal(question()) == {"action": "cancel"}
     assert answers.refusal(read(message("auth.challenge/server-trust"), 0)) == {"action": "reject"}
     assert answers.refusal(read(message("auth.confirm/sandbox"), 0)) == {"allow": "no"}
 
 
-def test_stopping_is_a_refusal_that_says_more():
+def test_stopping_is_a_refusal_with_stop_asking():
     assert answers.stop_asking(question()) == {"action": "cancel", "stopAsking": True}
     assert answers.stop_asking(read(message("auth.challenge/server-trust"), 0)) == {"action": "cancel", "stopAsking": True}
     assert answers.stop_asking(read(message("auth.confirm/sandbox"), 0)) == {"allow": "no", "stopAsking": True}
-    for refusal in (answers.cancel(), answers.go_on_without(), answers.reject(), answers.allow("no")):
+    for refusal in (answers.cancel(), answers.continue_without(), answers.reject(), answers.allow("no")):
         assert answers.is_refusal(refusal)
     for consent in (answers.leave_it(), answers.use_proposed(), answers.allow("once")):
         assert not answers.is_refusal(consent)
 
 
 class Refusing:
-    """A dialogue at which a person cancels, and says what they choose of `chosen`."""
+    """A dialogue at which a person cancels, and then chooses one of `chosen`."""
 
     def __init__(self, chosen=None):
         self.chosen, self.offered = chosen, []
@@ -262,7 +324,7 @@ class Refusing:
     def line(self, text, prompt, initial):
         return None
 
-    def secret(self, text, prompt):
+    def secret(self, text, prompt, short=""):
         return None
 
     def choose(self, text, choices, refusal):
@@ -270,17 +332,17 @@ class Refusing:
         return self.chosen if self.chosen in self.offered[-1] else None
 
 
-def test_without_windows_it_is_asked_after_the_refusal_of_a_program_that_was_refused_before():
+def test_stopping_is_offered_after_a_repeated_refusal():
     asked = question()
     dialogue = Refusing("stop")
     assert conversation.converse(asked, dialogue) == {"action": "cancel"} and dialogue.offered == []
     repeated = dataclasses.replace(asked, is_repeated=True)
     assert conversation.converse(repeated, Refusing("stop")) == {"action": "cancel", "stopAsking": True}
     assert conversation.converse(repeated, Refusing()) == {"action": "cancel"}
-    assert repeated.key == asked.key, "it is the same question"
+    assert repeated.key == asked.key, "equal questions have equal keys"
 
 
-def test_a_path_is_looked_at_before_it_is_sent(tmp_path):
+def test_a_path_is_checked_before_it_is_sent(tmp_path):
     (tmp_path / "c.pem").write_text("x")
     assert certificate_files.checked(f" {tmp_path}/c.pem ") == f"{tmp_path}/c.pem"
     assert certificate_files.checked("pkcs11:object=x") == "pkcs11:object=x"
@@ -289,32 +351,50 @@ def test_a_path_is_looked_at_before_it_is_sent(tmp_path):
             certificate_files.checked(wrong)
 
 
+def test_the_files_of_a_certificate_survive_a_wrong_passphrase_but_no_pin_does():
+    typed = typed_files.TypedFiles()
+    failed = {"previousFailureCount": 1, "error": {"kind": "passphraseWrong"}}
+    first = question("auth.challenge/client-certificate", error=None, previousFailureCount=0)
+    again = question("auth.challenge/client-certificate", **failed)
+    other = question("auth.challenge/client-certificate", **failed, requester={"name": "x", "pid": 1, "subject": "exe:/tmp/x"})
+    typed.record(first, answers.certificate("/a.pem", "/a.key", secret.Secret(bytearray(b"x")), "none"))
+    typed.record(first, answers.cancel())
+    assert (typed.of(again), typed.of(first), typed.of(other)) == (("/a.pem", "/a.key"), ("", ""), ("", ""))
+    assert dataclasses.replace(again, typed_files=typed.of(again)).key == again.key, "equal questions have equal keys"
+    dialogue = Refusing()
+    dialogue.line = lambda text, prompt, initial: dialogue.offered.append(initial) or initial
+    assert conversation.converse(dataclasses.replace(again, typed_files=("pkcs11:a", "pkcs11:b")), dialogue) == {"action": "cancel"}
+    assert dialogue.offered == ["pkcs11:a", "pkcs11:b"]
+    typed.record(first, answers.certificate("pkcs11:object=x?pin-value=1234", "pkcs11:object=x?pin-source=file:/pin", None, "none"))
+    assert typed.of(again) == ("", "")
+
+
 def test_choosing_a_file_begins_where_one_was_typed(tmp_path):
     home = os.path.expanduser("~")
     for typed, folder in [(f"{tmp_path}/c.pem", str(tmp_path)), ("", home), ("c.pem", home), ("/no/such/c.pem", home), ("~/c", home)]:
         assert certificate_files.folder_of(typed) == folder
 
 
-def test_recent_use_is_read_from_what_was_written_down(tmp_path):
+def test_recent_use_is_read_from_the_audit_log(tmp_path):
     names = ("credential-used", "challenge-answered")
     events = [json.loads((EXAMPLES / "event" / f"{name}.json").read_text())["params"] for name in names]
     (tmp_path / "audit.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events) + '{"half')
     answered, used = recent.read(tmp_path / "audit.jsonl")
-    assert recent.what(used) == "Log-in at https://intranet.example as “bob”"
+    assert recent.what(used) == "Login at https://intranet.example as “bob”"
     assert "/usr/bin/mytool, process 4711 · from the keyring" in recent.who(used)
-    assert recent.what(answered) == "http://intranet.example:8080 asked: logged in"
+    assert recent.what(answered) == "http://intranet.example:8080 asked: answered"
     assert recent.read(tmp_path / "nothing.jsonl") == []
 
 
 @pytest.mark.parametrize("kind", schemas.document()["components"]["schemas"]["eventKind"]["enum"])
-def test_there_are_words_for_every_kind_of_event(kind):
+def test_every_kind_of_event_has_a_text(kind):
     said = recent.what({"kind": kind, "origin": "https://intranet.example", "user": "bob"})
     assert kind not in said or not recent.is_of_interest({"kind": kind}), said
     assert recent.what({"kind": "credentialHandedOut", "origin": "https://a.example", "user": "bob"}) == (
-        "Was given the password for https://a.example as “bob”")
+        "Received the password for https://a.example as “bob”")
 
 
-# The command
+# The command line
 
 def run(*words, environment=None):
     return subprocess.run(
@@ -322,7 +402,7 @@ def run(*words, environment=None):
         timeout=20, start_new_session=True)
 
 
-def test_the_command_says_what_it_takes_and_what_was_wrong(tmp_path):
+def test_the_command_prints_its_usage_and_its_errors(tmp_path):
     told = run("--help")
     assert told.returncode == 0 and all(word in told.stdout for word in ["--list", "--fallback", "--socket", "exit codes"])
     wrong = run("--colour")
@@ -336,7 +416,8 @@ def test_the_command_says_what_it_takes_and_what_was_wrong(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="is run by another user already")
 def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage, tmp_path):
-    """As any user: a process that cannot be looked at is a sandbox to the broker, which may not be an agent."""
+    """Run as an ordinary user. The broker treats a process that it cannot read as sandboxed, and a sandboxed process may not be
+    an agent."""
     folder = stage.folder / "nobody"
     folder.mkdir(mode=0o755)
     let_others_reach(folder)
@@ -384,14 +465,14 @@ def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage, tmp_path
 
 
 def test_a_broker_that_allows_no_agent_is_named(stage, tmp_path):
-    """On the socket for containers."""
+    """The restricted socket allows no agent."""
     broker = stage.broker()
     agent = RunningAgent(stage.folder, broker, None, "--fallback", "askpass", environment={
         **askpass(tmp_path, "x"), "WATCHWORD_SOCKET": broker.socket.replace("broker.sock", "restricted.sock")})
     assert agent.process.wait(10) == 1 and "the broker allows no agent here" in agent.log
 
 
-def test_the_files_of_the_desktop_are_in_order():
+def test_the_desktop_entry_and_the_unit_are_valid():
     folder = ROOT / "contrib" / "agent"
     subprocess.run(["desktop-file-validate", folder / "watchword-agent.desktop"], check=True)
     unit = (folder / "watchword-agent.service").read_text()

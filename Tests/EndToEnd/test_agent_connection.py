@@ -1,4 +1,4 @@
-"""The agent's connection to the broker, against one that misbehaves: it goes deaf at nothing, and comes back."""
+"""The agent's connection to a broker that misbehaves: the agent keeps reading, and reconnects."""
 import contextlib
 import json
 import socket
@@ -17,15 +17,15 @@ from watchword_agent import connection as subject  # noqa: E402
 
 @pytest.fixture
 def until(monkeypatch):
-    """Runs the main loop until something is so."""
-    # This process is the test's: it stays as visible as it was.
+    """Runs the main loop until the condition is true."""
+    # The process is pytest's, so it stays dumpable.
     monkeypatch.setattr(subject.hardening, "hide", lambda: None)
     monkeypatch.setattr(subject.hardening, "show_for_greeting", lambda: None)
 
     def wait(condition, seconds=10):
         end, context = time.monotonic() + seconds, GLib.MainContext.default()
         while not condition():
-            assert time.monotonic() < end, "it does not happen"
+            assert time.monotonic() < end, "the condition did not become true"
             if not context.iteration(False):
                 time.sleep(0.005)
 
@@ -33,7 +33,7 @@ def until(monkeypatch):
 
 
 class Made:
-    """A connection, and what it has said."""
+    """A connection, and what it reported."""
 
     def __init__(self, path, on_message=lambda message: None):
         self.ready, self.lost, self.mishaps = 0, [], []
@@ -43,7 +43,7 @@ class Made:
 
 
 class OneBroker:
-    """Accepts when it is asked to."""
+    """A broker that accepts a connection on demand."""
 
     def __init__(self, path):
         self.listener = socket.socket(socket.AF_UNIX)
@@ -59,7 +59,7 @@ class OneBroker:
         return self.wire
 
     def came(self):
-        """The next message, or None."""
+        """Returns the next message, or None."""
         with contextlib.suppress(BlockingIOError):
             self.buffer += self.wire.recv(65536)
         line, found, rest = self.buffer.partition(b"\n")
@@ -96,7 +96,7 @@ def test_a_message_that_cannot_be_handled_is_answered_and_the_next_is_handled(un
     def handle(message):
         handled.append(message["method"])
         if message["method"] == "auth/challenge":
-            raise ValueError("what is this?")
+            raise ValueError("unexpected challenge")
 
     handled = []
     made = Made(tmp_path / "broker.sock", handle)
@@ -105,13 +105,13 @@ def test_a_message_that_cannot_be_handled_is_answered_and_the_next_is_handled(un
     broker.say({"jsonrpc": "2.0", "id": 7, "method": "auth/challenge", "params": {}})
     broker.say({"jsonrpc": "2.0", "method": "auth/cancelled", "params": {}})
     until(lambda: handled == ["auth/challenge", "auth/cancelled"])
-    assert made.mishaps == ["a message of the broker could not be handled: ValueError: what is this?"]
+    assert made.mishaps == ["cannot handle a message of the broker: ValueError: unexpected challenge"]
     answer = broker.came()
     assert (answer["id"], answer["error"]["code"]) == (7, -32603)
     assert not made.lost
 
 
-def test_a_broker_that_comes_back_is_noticed_before_the_next_try(until, tmp_path):
+def test_a_restarted_broker_is_detected_before_the_next_attempt(until, tmp_path):
     path = tmp_path / "broker.sock"
     made = Made(path)
     made.connection._wait_ms = 3_600_000
@@ -121,7 +121,7 @@ def test_a_broker_that_comes_back_is_noticed_before_the_next_try(until, tmp_path
         until(broker.accepted)
 
 
-def test_trying_goes_on_when_no_descriptor_is_left(until, broker, tmp_path, monkeypatch):
+def test_connecting_continues_when_no_descriptor_is_left(until, broker, tmp_path, monkeypatch):
     def none_left(*_):
         raise OSError(24, "Too many open files")
 
@@ -134,7 +134,7 @@ def test_trying_goes_on_when_no_descriptor_is_left(until, broker, tmp_path, monk
 
 
 @pytest.mark.parametrize("moment", ["before the reply", "after the reply"])
-def test_an_end_at_any_moment_is_followed_by_another_try(until, broker, tmp_path, moment):
+def test_a_connection_lost_at_any_moment_is_retried(until, broker, tmp_path, moment):
     made = Made(tmp_path / "broker.sock")
     if moment == "after the reply":
         greeted(until, made, broker)

@@ -1,4 +1,4 @@
-"""The agent without windows of its own: zenity, pinentry, SSH_ASKPASS and the terminal, each the real one."""
+"""The agent without windows of its own: the real zenity, pinentry, SSH_ASKPASS and terminal."""
 import contextlib
 import os
 import pty
@@ -51,7 +51,8 @@ def site(stage):
 
 @pytest.fixture
 def guest(stage, site):
-    """`guest(broker)` is a sandboxed program, which has to be let use the log-in that another has left; it begins its fetch."""
+    """`guest(broker)` returns a sandboxed program that has begun a fetch, and needs consent for the login that another program
+    has stored."""
     server, password = site
     opened = []
 
@@ -65,7 +66,7 @@ def guest(stage, site):
             command, info = flatpak()
             opened.append(Relay(broker.socket, *command, pass_fds=[info]))
             os.close(info)
-        # It answers nothing itself, and has nobody who would be asked for a log-in.
+        # The program answers no challenges itself; they are sent to an agent.
         opened[0].send({"id": 1, "method": "fetch/run", "params": {
             "url": server.url, "auth": {"interaction": "agent", "methods": ["httpBasic"]}}})
         return opened[0]
@@ -87,7 +88,7 @@ def test_zenity_asks_in_its_windows(stage, started, desktop, site):
     client = stage.client(delivery=None)
     fetch = ask(client, server.url)
     shown = desktop.hear("The server says: “Staff”")["name"]
-    assert "Not encrypted (http), but the password stays on this machine." in shown and f"process {os.getpid()}" in shown
+    assert "Not encrypted (http), but the password stays on this machine unless a proxy is used." in shown.replace("\n", " ") and f"process {os.getpid()}" in shown
     desktop.hear("", role="text", focused=True)
     desktop.type("bob")
     desktop.key("Return")
@@ -99,12 +100,12 @@ def test_zenity_asks_in_its_windows(stage, started, desktop, site):
     assert answered(client, fetch) == 200
 
 
-def test_zenity_lists_what_can_be_said_of_a_server_and_closes(stage, started, desktop, tls_server):
+def test_zenity_lists_the_details_of_a_server_and_closes(stage, started, desktop, tls_server):
     server = tls_server("self-signed")
     started(stage.broker(), desktop, "--fallback", "zenity")
     client = stage.client(delivery=None)
     fetch = ask(client, server.url)
-    desktop.hear("It was issued by itself")
+    desktop.hear("It is self-signed")
     desktop.hear("Trust once")
     desktop.picture("zenity-trust")
     desktop.has_keyboard("Watchword")
@@ -153,7 +154,7 @@ def test_zenity_asks_for_consent(stage, started, desktop, guest):
     broker = stage.broker()
     started(broker, desktop, "--fallback", "zenity")
     program = guest(broker)
-    desktop.hear("Let “org.example.Maps” use your log-in?")
+    desktop.hear("Let “org.example.Maps” use your login?")
     desktop.hear("Allow once")
     desktop.picture("zenity-consent")
     desktop.has_keyboard("Watchword")
@@ -164,7 +165,7 @@ def test_zenity_asks_for_consent(stage, started, desktop, guest):
     desktop.hear("Allow once")
     desktop.has_keyboard("Watchword")
     desktop.key("Escape")
-    # Not let use it, the program is asked like anybody.
+    # Without the consent, a login is requested for the program as for any other.
     desktop.hear("Log in to 127.0.0.1")
     desktop.hear("", role="text", focused=True)
     desktop.has_keyboard("Watchword")
@@ -179,7 +180,7 @@ def test_zenity_asks_for_consent(stage, started, desktop, guest):
 # pinentry
 
 class Screen:
-    """A terminal for pinentry-curses, which draws on it."""
+    """A terminal on which pinentry-curses draws."""
 
     def __init__(self):
         self.here, there = pty.openpty()
@@ -218,7 +219,7 @@ def screen(tmp_path):
 
 
 def test_pinentry_asks_at_the_terminal(stage, started, screen):
-    """What the server says is wider than the terminal."""
+    """The server's text is wider than the terminal."""
     password = stage.secret()
     server = stage.server(basic_server("bob", password, "Staff %41 " + "x" * 100))
     stage.allow(password, server)
@@ -233,7 +234,7 @@ def test_pinentry_asks_at_the_terminal(stage, started, screen):
 
 
 def test_pinentry_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, started, screen):
-    """A description of more than 1,000 bytes ended it."""
+    """pinentry exits on a description of more than 1,000 bytes."""
     password = stage.secret()
     server = stage.server(basic_server("my_bob", password, "\u00f0" * 400))
     stage.allow(password, server)
@@ -273,12 +274,12 @@ def test_pinentry_asks_for_consent(stage, started, guest, screen):
     broker = stage.broker()
     started(broker, None, "--fallback", "pinentry", environment=screen.environment)
     program = guest(broker)
-    # What is drawn last: the rest of the first window must not be taken for the second.
-    screen.expect("Let “org.example.Maps” use your log-in?", "1  Allow once")
+    # The text that is drawn last: the rest of the first window must not be taken for the second one.
+    screen.expect("Let “org.example.Maps” use your login?", "1  Allow once")
     screen.type("1\r")
     assert program.read()["result"]["status"] == 200
     guest(broker)
-    screen.expect("Let “org.example.Maps” use your log-in?", "1  Allow once")
+    screen.expect("Let “org.example.Maps” use your login?", "1  Allow once")
     screen.type("\r")
     screen.expect("Scheme: Basic")
     screen.type("\r")
@@ -293,7 +294,7 @@ def test_askpass_is_the_next_where_there_is_neither_display_nor_terminal(stage, 
     server, password = site
     environment = askpass(tmp_path, password)
     agent = started(stage.broker(), environment=environment, start_new_session=True)
-    assert "asks by: askpass" in agent.log
+    assert "shows questions with: askpass" in agent.log
     client = stage.client(delivery=None)
     assert answered(client, ask(client, server.url)) == 200
     asked = (tmp_path / "asked").read_text()
@@ -302,7 +303,7 @@ def test_askpass_is_the_next_where_there_is_neither_display_nor_terminal(stage, 
 
 
 @pytest.mark.parametrize("code, kind", [("0", None), ("1", "serverNotTrusted")])
-def test_askpass_says_yes_or_no_by_its_exit_code(stage, started, tls_server, tmp_path, code, kind):
+def test_askpass_answers_by_its_exit_code(stage, started, tls_server, tmp_path, code, kind):
     server = tls_server("self-signed")
     environment = {**askpass(tmp_path, "unused"), "ASKPASS_CONFIRM": code}
     started(stage.broker(), None, "--fallback", "askpass", environment=environment)
@@ -312,7 +313,7 @@ def test_askpass_says_yes_or_no_by_its_exit_code(stage, started, tls_server, tmp
     assert (tmp_path / "asked").read_text().startswith("confirm|")
 
 
-def test_a_way_that_breaks_is_followed_by_the_next(stage, started, site, tmp_path):
+def test_a_fallback_that_fails_is_followed_by_the_next(stage, started, site, tmp_path):
     server, password = site
     (tmp_path / "bin").mkdir()
     for name, script in [("zenity", "#!/bin/sh\nexit 5\n"), ("pinentry", "#!/bin/sh\necho what\n")]:
@@ -321,28 +322,28 @@ def test_a_way_that_breaks_is_followed_by_the_next(stage, started, site, tmp_pat
     environment = {
         **askpass(tmp_path, password), "PATH": f"{tmp_path}/bin:/usr/bin:/bin", "DISPLAY": ":nowhere", "GDK_BACKEND": "x11"}
     agent = started(stage.broker(), environment=environment, start_new_session=True)
-    assert "asks by: zenity, pinentry, askpass" in agent.log
+    assert "shows questions with: zenity, pinentry, askpass" in agent.log
     client = stage.client(delivery=None)
     assert answered(client, ask(client, server.url)) == 200
-    assert "zenity cannot ask: zenity has ended with 5" in agent.log and "pinentry cannot ask" in agent.log
+    assert "zenity cannot ask: exited with status 5" in agent.log and "pinentry cannot ask" in agent.log
     (tmp_path / "typed").unlink()
 
 
-def test_where_every_way_breaks_the_question_goes_back(stage, started, site, tmp_path):
+def test_if_every_fallback_fails_the_question_is_returned(stage, started, site, tmp_path):
     server, _ = site
     environment = {**askpass(tmp_path, "unused"), "PATH": "/usr/bin:/bin"}
     agent = started(stage.broker(), None, "--fallback", "askpass", environment=environment)
     (tmp_path / "askpass").unlink()
     client = stage.client(delivery=None)
     assert answered(client, ask(client, server.url)) == 401
-    assert "every way has failed" in agent.log
+    assert "no window or fallback can show the question" in agent.log
 
 
 # The terminal
 
 @contextlib.contextmanager
 def agent_at_terminal(broker):
-    """An agent in the foreground of a terminal."""
+    """Starts an agent in the foreground of a terminal."""
     terminal = Terminal(str(AGENT), "--fallback", "terminal", environment={
         "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
         **broker.environment, "WATCHWORD_SOCKET": broker.socket})
@@ -365,7 +366,7 @@ def at_terminal(stage):
 def test_the_terminal_asks_for_consent(at_terminal, guest):
     terminal, broker = at_terminal
     program = guest(broker)
-    terminal.expect("Let “org.example.Maps” use your log-in?")
+    terminal.expect("Let “org.example.Maps” use your login?")
     terminal.expect("or [0]: ")
     terminal.type("1\n")
     assert program.read()["result"]["status"] == 200
@@ -376,29 +377,30 @@ def test_the_terminal_asks_for_consent(at_terminal, guest):
     terminal.expect("User: ")
     terminal.shown = b""
     terminal.type("\n")
-    terminal.expect("Stop all questions of org.example.Maps?")
+    terminal.expect("Stop all prompts for org.example.Maps?")
     terminal.expect("or [0]: ")
     terminal.type("1\n")
     assert program.read()["error"]["data"]["kind"] == "challengeCancelled"
     guest(broker)
-    assert program.read()["result"]["status"] == 401, "no question any more"
+    assert program.read()["result"]["status"] == 401, "no further question is shown"
 
 
-def test_the_terminal_asks_without_showing_the_password(stage, site, at_terminal):
-    (server, password), (terminal, _) = site, at_terminal
-    client = stage.client(delivery=None)
-    fetch = ask(client, server.url)
-    terminal.expect("The server says: “Staff”")
-    terminal.expect("User: ")
-    client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
-    terminal.expect("Not needed any more.")
-    terminal.shown = b""
-    fetch = ask(client, server.url)
-    terminal.expect("User: ")
-    terminal.type("bob\n")
-    terminal.expect("Password of bob: ")
-    terminal.type(password + "\n")
-    assert answered(client, fetch) == 200
+def test_the_terminal_asks_without_showing_the_password(stage, site):
+    server, password = site
+    with agent_at_terminal(stage.broker()) as terminal:
+        client = stage.client(delivery=None)
+        fetch = ask(client, server.url)
+        terminal.expect("The server says: “Staff”")
+        terminal.expect("User: ")
+        client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
+        terminal.expect("No longer needed.")
+        fetch = ask(client, server.url)
+        terminal.expect("User: ", times=2)
+        terminal.type("bob\n")
+        terminal.expect("Password of bob: ")
+        terminal.type(password + "\n")
+        assert answered(client, fetch) == 200
+    # All that was shown has been read at the end of the agent.
     assert password.encode() not in terminal.shown
 
 

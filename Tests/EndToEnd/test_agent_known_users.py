@@ -1,4 +1,4 @@
-"""The stored logins that a challenge lists, as values: read, asked once, and chosen where there are no windows."""
+"""The stored logins that a challenge lists, as values: parsed, asked once, and chosen without windows."""
 import pytest
 
 from test_agent import question
@@ -11,7 +11,7 @@ def known(*users):
     return [{"id": f"session:{number}", "user": user, "source": "session"} for number, user in enumerate(users)]
 
 
-def test_known_users_are_read_and_what_is_none_is_left_out():
+def test_known_users_are_read_and_malformed_ones_are_ignored():
     asked = question("auth.challenge/known-users")
     assert [(one.name, one.source) for one in asked.known_users] == [("alice", "keyring"), ("CORP\\bob", "session")]
     odd = question("auth.challenge/known-users", knownUsers=[7, {"id": 1, "user": "a"}, {"id": "session:1"}, *known("eve")])
@@ -19,7 +19,7 @@ def test_known_users_are_read_and_what_is_none_is_left_out():
     assert question("auth.challenge/known-users", knownUsers={"id": "x"}).known_users == ()
 
 
-def test_questions_with_other_known_users_are_asked_by_themselves():
+def test_questions_with_different_known_users_are_asked_separately():
     queue = QuestionQueue()
     queue.arrived(question("auth.challenge/known-users", number=1))
     assert queue.arrived(question("auth.challenge/known-users", number=2)) == []
@@ -27,13 +27,13 @@ def test_questions_with_other_known_users_are_asked_by_themselves():
 
 
 @pytest.mark.parametrize("user, is_apart", [("bob", False), ("BOB", True), ("carol", True)])
-def test_the_proposed_one_is_offered_apart_unless_it_is_among_the_known(user, is_apart):
+def test_a_proposed_user_is_offered_separately_unless_it_is_known(user, is_apart):
     proposed = {"user": user, "hasPassword": True, "source": "keyring"}
     assert question("auth.challenge/known-users", proposedCredential=proposed).is_proposal_apart is is_apart
 
 
 class Typing:
-    """A dialogue in which these are typed."""
+    """A dialogue in which these texts are typed."""
 
     def __init__(self, *typed):
         self.typed, self.prompts = list(typed), []
@@ -45,7 +45,7 @@ class Typing:
         self.prompts.append(prompt)
         return self.typed.pop(0) or initial
 
-    def secret(self, text, prompt):
+    def secret(self, text, prompt, short=""):
         self.prompts.append(prompt)
         return self.typed.pop(0)
 
@@ -54,7 +54,7 @@ class Typing:
     ("alice", "session:0"), ("CORP\\bob", "session:2"), ("\u212a", "session:1"), ("caf\u00e9", "session:3"),
     ("bob", None), ("ALICE", None), ("k", None), ("K", None), ("cafe\u0301", None), (" alice", None)])
 def test_without_windows_the_name_of_a_saved_login_is_enough(name, identifier):
-    """Byte by byte: another user may have a name that looks the same."""
+    """Names are compared byte by byte: another user may have a name that looks the same."""
     listed = known("alice", "\u212a", "bob", "caf\u00e9")
     listed[2]["domain"] = "CORP"
     dialogue = Typing(name, "secret")

@@ -1,5 +1,4 @@
-"""The agent's windows for what is rarer than a password: NTLM's domain, tokens, proxies, stored log-ins, keys on a token."""
-import os
+"""The agent's windows for less common logins: NTLM's domain, tokens, proxies, stored logins, keys on a token."""
 
 import pytest
 
@@ -19,13 +18,15 @@ def test_ntlm_asks_for_the_domain_too(stage, started, desktop, ntlm, ntlm_users)
     agent, client = started(stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n')), stage.client(delivery=None)
     fetch = ask(client, ntlm.url)
     agent.window("Log In")
-    desktop.hear("NTLM: a proof that can be relayed")
+    agent.open_details()
+    desktop.hear("NTLM: a hash is sent, which can be relayed")
+    desktop.key("alt+u")
     desktop.hear("User", role="text", focused=True)
     desktop.type("alice")
     desktop.key("Return")
     desktop.hear("Password", role="password text", focused=True)
     desktop.type(ntlm_users["alice"])
-    desktop.key("alt+d")
+    desktop.key("alt+m")
     desktop.hear("Domain", role="text", focused=True)
     desktop.type(DOMAIN)
     desktop.picture("ntlm")
@@ -41,13 +42,15 @@ def test_a_token_is_typed_refused_and_typed_again(stage, started, desktop):
     agent, client = started(), stage.client(delivery=None)
     fetch = ask(client, server.url)
     agent.window("Token")
+    agent.open_details()
     desktop.hear("Bearer: the token itself is sent")
+    desktop.key("alt+t")
     desktop.hear("Token", role="password text", focused=True)
     desktop.hear("Cancel", role="push button")
     desktop.key("Return")
     desktop.type("not-it")
     agent.press("Send", "Return")
-    desktop.hear("The last token was refused. 2nd try.")
+    desktop.hear("The last token was refused. Attempt 2.")
     desktop.hear("Token", role="password text", focused=True)
     desktop.picture("token")
     desktop.type(token)
@@ -56,7 +59,7 @@ def test_a_token_is_typed_refused_and_typed_again(stage, started, desktop):
 
 
 @pytest.mark.parametrize("scheme", ["basic", "digest"])
-def test_a_proxy_is_called_one(stage, started, desktop, squid, nginx, account, scheme):
+def test_a_proxy_is_named_as_a_proxy(stage, started, desktop, squid, nginx, account, scheme):
     user, password = account
     stage.watch(squid, nginx)
     broker = stage.configured(f'[proxy]\nurl = "{squid.url(scheme)}"\n')
@@ -85,14 +88,17 @@ def test_an_empty_password_is_sent_by_the_button_and_not_by_enter(stage, started
     desktop.hear("Log In", role="push button", sensitive=True)
     for _ in range(3):
         desktop.key("Return")
+    # Keys are handled in order: once this one has had its effect, so have the others.
     desktop.hear("Password", role="password text", focused=True)
+    desktop.key("shift+Tab")
+    desktop.hear("User", role="text", focused=True)
     assert server.authorizations == [None], "nothing was sent"
     agent.press("Log In", "alt+l")
     assert client.wait(fetch)["result"]["status"] == 200
 
 
-def test_a_stored_log_in_is_offered_and_used(stage, started, desktop, kerberos_users, kerberos_apache, realm):
-    """Without a ticket the weaker scheme has to be asked about."""
+def test_a_stored_login_is_offered_and_used(stage, started, desktop, kerberos_users, kerberos_apache, realm):
+    """Without a ticket, the weaker scheme must be asked about."""
     broker = stage.configured('[schemes]\nnegotiate = ["localhost"]\n', environment=realm.environment())
     agent, client = started(broker), stage.client(delivery=None)
     url = kerberos_apache.url + "/either/page.txt"
@@ -100,15 +106,15 @@ def test_a_stored_log_in_is_offered_and_used(stage, started, desktop, kerberos_u
     assert client.fetch(url, credential=own)["result"]["status"] == 200
     fetch = ask(client, url, auth={"interaction": "agent", "preemptive": False})
     agent.window("Log In")
-    desktop.hear("Use the Stored Log-In of bob", role="push button")
+    desktop.hear("Use the Saved Login of bob", role="push button")
     desktop.picture("stored")
     desktop.hear("Log In", role="push button", sensitive=True)
-    agent.press("Use the Stored Log-In of bob", "alt+e")
+    agent.press("Use the Saved Login of bob", "alt+e")
     assert client.wait(fetch)["result"]["status"] == 200
 
 
 def two_logins(stage, gnome):
-    """A server of alice's, and two logins for it in the keyring, of which none is the default."""
+    """A server with the user alice, and two logins for it in the keyring, neither of which is the default."""
     password = stage.secret()
     server = stage.server(basic_server("alice", password))
     stage.allow(password, server)
@@ -122,16 +128,15 @@ def test_one_of_several_saved_logins_is_picked(stage, started, desktop, gnome):
     agent, client = started(stage.broker(environment=gnome.for_broker)), stage.client(delivery=None)
     fetch = ask(client, server.url)
     agent.window("Log In")
-    desktop.hear("“alice”, kept in the keyring", role="list item")
-    desktop.hear("“bob”, kept in the keyring", role="list item")
+    # The list is enabled after the initial delay.
+    desktop.hear("Saved logins: choose one, or type another", role="list", sensitive=True)
+    desktop.hear("“alice”, saved in the keyring", role="list item")
+    desktop.hear("“bob”, saved in the keyring", role="list item")
     desktop.hear("User", role="text", focused=True)
     desktop.key("alt+a")
-    desktop.hear("kept in the keyring", role="list item", focused=True)
-    for _ in range(2):
-        if desktop.hear("kept in the keyring", focused=True)["name"].startswith("“alice”"):
-            break
+    if not desktop.hear("saved in the keyring", role="list item", focused=True)["name"].startswith("“alice”"):
         desktop.key("Down")
-    desktop.hear("“alice”, kept in the keyring", role="list item", focused=True)
+    desktop.hear("“alice”, saved in the keyring", role="list item", focused=True)
     desktop.hear("Cancel", role="push button")
     desktop.picture("known")
     desktop.key("Return")
@@ -152,9 +157,9 @@ def test_another_name_than_those_listed_is_a_login(stage, started, desktop, gnom
     desktop.hear("Password", role="password text", focused=True)
     desktop.type("carols-own")
     agent.press("Log In", "Return")
-    desktop.hear("The last password was refused. 2nd try.")
+    desktop.hear("The last password was refused. Attempt 2.")
     assert server.authorizations == [None, basic("carol", "carols-own")]
-    desktop.hear("“alice”, kept in the keyring", role="list item")
+    desktop.hear("“alice”, saved in the keyring", role="list item")
     desktop.key("Escape")
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
 
@@ -163,18 +168,19 @@ def test_a_certificate_on_a_token_with_its_pin(stage, started, desktop, broker_w
     server = client_nginx("on", "TLSv1.2")
     agent, client = started(broker_with_token), stage.client(delivery=None)
     fetch = ask(client, f"{server.url}/page.txt")
-    for pin, said in [("000000", "It takes those of: CN="), (token.pin, "The passphrase or PIN is wrong or missing. 2nd try.")]:
+    for pin, said in [("000000", "Accepts certificates from: CN="), (token.pin, "The passphrase or PIN is wrong or missing. Attempt 2.")]:
         agent.window("Client Certificate")
         desktop.hear(said)
-        desktop.hear("Certificate: PEM", role="text", focused=True)
-        desktop.type(token.certificate_url)
-        desktop.key("alt+r")
-        desktop.hear("Private key, if it is in another file", role="text", focused=True)
-        desktop.type(token.key_url)
-        desktop.key("alt+p")
+        if pin != token.pin:
+            desktop.hear("Certificate: PEM", role="text", focused=True)
+            desktop.type(token.certificate_url)
+            desktop.key("alt+r")
+            desktop.hear("Private key, if it is in another file", role="text", focused=True)
+            desktop.type(token.key_url)
+            desktop.key("alt+p")
         desktop.hear("Passphrase or PIN", role="password text", focused=True)
         desktop.type(pin)
-        agent.press("Show It", "Return")
+        agent.press("Use Certificate", "Return")
     assert client.wait(fetch)["result"]["status"] == 200
 
 
@@ -195,5 +201,5 @@ def test_a_certificate_is_chosen_among_the_files(stage, started, desktop, certif
     agent.go("Passphrase or PIN, if there is one")
     desktop.type(PASSPHRASE)
     desktop.picture("certificate")
-    agent.press("Show It", "Return")
+    agent.press("Use Certificate", "Return")
     assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"

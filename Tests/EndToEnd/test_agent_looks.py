@@ -1,4 +1,4 @@
-"""How the agent's windows look: their keys, and that they fit on a small screen."""
+"""The layout of the agent's windows: their Alt keys, and that they fit on a small screen."""
 import json
 import pathlib
 import subprocess
@@ -9,20 +9,25 @@ from rig.broker import ROOT
 from rig.desktop import Desktop
 from rig.waiting import is_ready
 
+pytestmark = pytest.mark.tier3("windows")
+
 EXAMPLES = ROOT / "Protocol" / "examples"
 KEEPING = {"persistenceAllowed": ["none", "forSession", "permanent"]}
 PROPOSED = {
     "proposedCredential": {"user": "bob_the_builder", "hasPassword": True, "source": "keyring"}, "previousFailureCount": 0}
-#: As many as a challenge lists, with names of every length.
+#: The number of logins that a challenge can list, with names of every length.
 KNOWN = [{"id": f"session:{number}", "user": f"user_{number}_" + "x" * (number * 16), "domain": "CORP" if number % 2 else "",
           "source": "session" if number % 3 else "keyring"} for number in range(16)]
 WINDOWS = {
-    "log-in": ("auth.challenge/ntlm", {**KEEPING, **PROPOSED}), "token": ("auth.challenge/bearer", {**KEEPING, **PROPOSED}),
+    "login": ("auth.challenge/ntlm", {**KEEPING, **PROPOSED}), "token": ("auth.challenge/bearer", {**KEEPING, **PROPOSED}),
     "known": ("auth.challenge/known-users", {**KEEPING, "knownUsers": KNOWN}),
     "certificate": ("auth.challenge/client-certificate", KEEPING), "trust": ("auth.challenge/server-trust-changed", KEEPING),
     "proxy": ("auth.challenge/proxy", KEEPING), "consent": ("auth.confirm/sandbox", {"allows": ["once", "session", "always"]})}
 SCREEN = (1024, 600)
-#: 253 characters, the most that a name has.
+GERMAN = f"po={ROOT}/contrib/agent/po/de.po"
+LARGE = {"display": ([], {"GDK_SCALE": "2"}), "text": (["text=2"], {}), "rtl": (["rtl"], {"GDK_SCALE": "2"}),
+         "german": ([GERMAN], {"GDK_SCALE": "2"}), "german-text": (["text=2", GERMAN], {})}
+#: 253 characters, the maximum for a name (RFC 1035).
 LONG_HOST = "www.mybank.example-login." + ".".join(letter * 63 for letter in "abc") + "." + "d" * 23 + ".evil.example"
 
 
@@ -33,25 +38,49 @@ def screen(tmp_path_factory):
     desktop.end()
 
 
-@pytest.fixture(scope="module")
-def show(screen):
-    """`show("trust")` shows that window; what is known of it."""
-    shower = screen.start(
-        "/usr/bin/python3", str(pathlib.Path(__file__).parent / "rig" / "agent_windows.py"), stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE)
+class Shower:
+    """Shows windows without a broker, with rig/agent_windows.py. `shower("trust")` shows that window, and returns its description."""
 
-    def one(kind, row=None, **more):
+    def __init__(self, desktop, *words, environment=None):
+        self.desktop = desktop
+        self.process = desktop.start(
+            "/usr/bin/python3", str(pathlib.Path(__file__).parent / "rig" / "agent_windows.py"), *words, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, environment=environment)
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+        assert is_ready(self.process.stdout, 20), self.desktop.log("python3")
+        return json.loads(self.process.stdout.readline())
+
+    def __call__(self, kind, row=None, expand=False, **more):
         name, changes = WINDOWS[kind]
         example = json.loads((EXAMPLES / f"{name}.json").read_text())
         params = {**example["params"], **changes}
         params["protectionSpace"] = {**params["protectionSpace"], **more.pop("space", {})}
-        message = {"row": row} if row else {"id": 1, "method": example["method"], "params": {**params, **more}}
-        shower.stdin.write(json.dumps(message).encode() + b"\n")
-        shower.stdin.flush()
-        assert is_ready(shower.stdout, 20), screen.log("python3")
-        return json.loads(shower.stdout.readline())
+        message = {"row": row} if row else {"id": 1, "method": example["method"], "params": {**params, **more}, "expand": expand}
+        return self.send(message)
 
-    return one
+
+@pytest.fixture(scope="module")
+def show(screen):
+    return Shower(screen)
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory):
+    desktop = Desktop(tmp_path_factory.mktemp("german"), scheme="dark")
+    yield desktop, Shower(desktop, GERMAN)
+    desktop.end()
+
+
+@pytest.fixture(scope="module", params=LARGE)
+def large(request, tmp_path_factory):
+    """Windows at 200 %, by the scale of the display or the size of text."""
+    words, environment = LARGE[request.param]
+    desktop = Desktop(tmp_path_factory.mktemp("large"), size="1280x800")
+    yield request.param, desktop, Shower(desktop, *words, environment=environment)
+    desktop.end()
 
 
 @pytest.mark.parametrize("kind", WINDOWS)
@@ -61,12 +90,33 @@ def test_every_key_of_a_window_is_for_one_thing_and_the_window_fits_on_a_small_s
     assert len(letters) > 3 and len(set(letters)) == len(letters), window["keys"]
     screen.hear("", role="push button", sensitive=True)
     screen.picture(f"small-{kind}")
-    # Less the bars of a desktop.
+    # The size of the screen without the panels of a desktop.
     assert window["width"] <= SCREEN[0] and window["height"] <= SCREEN[1] - 40, window
 
 
-def test_what_is_below_is_reached_by_tab(screen, show):
-    """The contents scroll to what has the focus; the buttons stay."""
+@pytest.mark.parametrize("expand", [False, True], ids=["closed", "expanded"])
+@pytest.mark.parametrize("kind", WINDOWS)
+def test_nothing_is_cut_off_at_200_percent(large, kind, expand):
+    name, desktop, show = large
+    window = show(kind, expand=expand)
+    desktop.picture(f"{name}-{kind}{'-details' if expand else ''}")
+    assert window["outside"] == [] and window["cut"] == []
+    width, height = window["screen"]
+    assert window["width"] <= width and window["height"] <= height - 32, window
+
+
+@pytest.mark.parametrize("kind", WINDOWS)
+def test_every_key_is_for_one_thing_in_german_too(german, kind):
+    desktop, show = german
+    window = show(kind, expand=True)
+    letters = [letter for letter, _ in window["keys"]]
+    assert len(letters) > 3 and len(set(letters)) == len(letters), window["keys"]
+    desktop.hear("", role="push button", sensitive=True)
+    desktop.picture(f"german-{kind}")
+
+
+def test_widgets_below_are_reached_by_tab(screen, show):
+    """The contents scroll to the widget with the focus; the buttons stay visible."""
     show("trust")
     screen.hear("Trust", role="push button", sensitive=True)
     screen.key("alt+a")
@@ -74,7 +124,7 @@ def test_what_is_below_is_reached_by_tab(screen, show):
     before = screen.picture("small-trust-above").read_bytes()
     screen.key("Tab")
     for _ in range(8):
-        if screen.hear("", focused=True)["name"].endswith(("Always", "This Time", "Until I Log Out")):
+        if screen.hear("", focused=True)["name"].endswith(("Always", "This Time", "For This Session")):
             break
         screen.key("Tab")
     else:
@@ -82,16 +132,16 @@ def test_what_is_below_is_reached_by_tab(screen, show):
     assert screen.picture("small-trust-below").read_bytes() != before
 
 
-def test_an_underscore_in_a_name_marks_no_key(screen, show):
-    titles = [title for _, title in show("log-in")["keys"]]
-    assert "Use the Stored Log-In of bob_the_builder" in titles
+def test_an_underscore_in_a_name_is_not_a_mnemonic(screen, show):
+    titles = [title for _, title in show("login")["keys"]]
+    assert "Use the Saved Login of bob_the_builder" in titles
 
 
-def test_known_users_are_gone_through_with_the_arrows(screen, show):
+def test_known_users_are_selected_with_the_arrow_keys(screen, show):
     show("known")
-    screen.hear("Log In", role="push button")
+    screen.hear("Saved logins: choose one, or type another", role="list", sensitive=True)
     screen.key("alt+a")
-    screen.hear("“user_0_”, kept in the keyring", role="list item", focused=True)
+    screen.hear("“user_0_”, saved in the keyring", role="list item", focused=True)
     above = screen.picture("known-above").read_bytes()
     for _ in range(15):
         screen.key("Down")
@@ -116,7 +166,7 @@ def test_a_long_host_is_whole_without_hyphens_and_makes_no_window_wider(screen, 
 
 
 def test_a_long_host_is_whole_among_the_saved_ones(screen, show):
-    window = show("log-in", row=[f"https://{LONG_HOST}", "“bob”, kept in the keyring"])
+    window = show("login", row=[f"https://{LONG_HOST}", "“bob”, saved in the keyring"])
     screen.hear(LONG_HOST)
     screen.picture("long-row")
     assert window["cut"] == [] and window["hyphenated"] == []

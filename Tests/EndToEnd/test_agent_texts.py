@@ -1,4 +1,4 @@
-"""What the agent shows of hosts, URLs and names, in its windows and in the programs that ask in their place."""
+"""The agent's texts for hosts, URLs and names, in its windows and in the fallbacks."""
 import subprocess
 
 import pytest
@@ -15,14 +15,14 @@ KINDS = [
 
 
 class Roomy:
-    """A dialogue that shows everything."""
+    """A dialogue that has room for every text."""
 
     def has_room(self, text):
         return True
 
 
 def hostile(name):
-    """A question in which everything that others have written is as long as can be."""
+    """A question in which all untrusted texts have their maximum length."""
     params = message(name)["params"]
     names = {"host": LONG_HOST, "realm": "\U0001f511" * 500, "distinguishedNames": ["\u00e4" * 300] * 20}
     return question(
@@ -34,7 +34,7 @@ def hostile(name):
 
 @pytest.fixture
 def pinentry_here(tmp_path, monkeypatch):
-    """One that would ask at a terminal, and is not started."""
+    """A pinentry that would prompt at a terminal, and is not started."""
     (tmp_path / "pinentry").write_text("#!/bin/sh\n")
     (tmp_path / "pinentry").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -44,7 +44,7 @@ def pinentry_here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("weak, said", [
     (["noRealm"], "no realm"), (["unquotedRealm", "noQop"], "can be replayed"), (["unquotedRealm"], None), ([], None)])
-def test_what_is_weak_about_a_challenge_is_said(weak, said):
+def test_weaknesses_of_a_challenge_are_named(weak, said):
     space = message("auth.challenge/credential")["params"]["protectionSpace"]
     offer = {"scheme": "X", "authenticationMethod": space["authenticationMethod"], "realm": space["realm"], "weak": weak}
     other = {**offer, "realm": "another", "weak": ["noRealm"]}
@@ -63,7 +63,7 @@ def test_a_host_is_shown_whole_and_only_paths_are_shortened():
     ("http://[::1]:8080/a?b#c", "http://[::1]:8080/a?b#c"), ("no URL", "no URL"), (None, ""),
     ("https://" + "mybank.example." * 400 + "evil.example/", "https://…" + ("mybank.example." * 20 + "evil.example")[-259:] + "/")],
     ids=["user", "marks", "address", "text", "nothing", "long"])
-def test_user_and_password_are_left_out_and_nothing_acts(url, shown):
+def test_urls_are_shown_without_user_information_and_escaped(url, shown):
     assert escaping.url(url) == shown
 
 
@@ -80,12 +80,26 @@ def test_every_kind_of_question_shows_the_whole_host(name):
     said = conversation.introduction(asked, Roomy())
     assert LONG_HOST in texts.place(asked.space) and LONG_HOST in said
     assert LONG_HOST in texts.heading(asked) or name == "auth.confirm/sandbox"
-    assert f"which ends in {'d' * 23}.evil.example" in said
+    assert f"ends in {'d' * 23}.evil.example" in said
+
+
+@pytest.mark.parametrize("strength, said", [
+    ("strong", "Verified: other programs cannot use this name."), ("weak", "Other programs that run as you can imitate it."),
+    ("none", "The actual program is unknown: this one can run other programs' code.")])
+def test_rule_g5_a_consent_prompt_shows_program_strength_login_and_origin_and_the_realm_as_the_servers_text(strength, said):
+    params = message("auth.confirm/sandbox")["params"]
+    asked = question(
+        "auth.confirm/sandbox", subject={**params["subject"], "strength": strength},
+        protectionSpace={**params["protectionSpace"], "protocol": "http", "port": 8080, "realm": "At: https://bank.example"})
+    shown = conversation.introduction(asked, Roomy()).splitlines()
+    assert shown[:5] == [
+        "Let “org.example.Maps” use your login?", "The server says: “At: https://bank.example”",
+        "Login: “bob”, saved in the keyring", "At: http://intranet.example:8080", said]
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_pinentry_has_room_for_every_question(pinentry_here, name):
-    """The host is whole there, and nowhere is a part of it."""
+    """The description contains the whole host, and no part of it elsewhere."""
     said = conversation.introduction(hostile(name), pinentry_here)
     assert pinentry_here.has_room(said) and LONG_HOST in said
     assert "mybank" not in said.replace(LONG_HOST, "")

@@ -1,4 +1,4 @@
-"""The agent's windows, driven by keyboard: real servers, a real display."""
+"""The agent's windows with real servers and a real display, operated with the keyboard."""
 import os
 
 import pytest
@@ -11,6 +11,8 @@ from rig.scripted import ScriptedServer, basic_server, response
 from rig.subjects import Relay, flatpak
 from rig.tls import PASSPHRASE
 
+pytestmark = pytest.mark.tier3("windows")
+
 
 @pytest.fixture(scope="module")
 def desktop(tmp_path_factory):
@@ -21,7 +23,7 @@ def desktop(tmp_path_factory):
 
 @pytest.fixture
 def started(stage, desktop):
-    """`started(broker)` is an agent that is registered with it."""
+    """`started(broker)` starts an agent that is registered with the broker."""
     agents = []
 
     def start(broker=None):
@@ -40,22 +42,26 @@ def ask(client, url, **params):
 
 
 def test_a_password_is_typed_refused_and_typed_again(stage, started, desktop, nginx, account):
-    """nginx, Basic: nothing but the keyboard."""
+    """nginx with Basic, operated with the keyboard only."""
     user, password = account
     stage.watch(nginx)
     agent, client = started(), stage.client(delivery=None)
     fetch = ask(client, f"http://127.0.0.1:{nginx.port}/staff/page.txt")
     agent.window("Log In")
     desktop.hear("The server says: “Staff”")
-    desktop.hear("Not encrypted (http), but the password stays on this machine")
+    desktop.hear("Not encrypted (http), but the password stays on this machine unless a proxy is used")
+    assert not any(f"process {os.getpid()}" in one["name"] for one in desktop.heard()), "only in the details"
+    agent.open_details()
     desktop.hear(f"process {os.getpid()}")
+    desktop.hear("Scheme: Basic: the password itself is sent")
+    desktop.key("alt+u")
     desktop.hear("User", role="text", focused=True)
     desktop.type(user)
     desktop.key("Tab")
     desktop.type("wrong-one")
     agent.press("Log In", "Return")
-    desktop.hear("The last password was refused. 2nd try.")
-    # The user is there already.
+    desktop.hear("The last password was refused. Attempt 2.")
+    # The user is already filled in.
     desktop.hear("Password", role="password text", focused=True)
     desktop.type(password)
     agent.press("Log In", "Return")
@@ -64,7 +70,7 @@ def test_a_password_is_typed_refused_and_typed_again(stage, started, desktop, ng
     assert result["auth"] == {"authenticationMethod": "httpBasic", "source": "agent", "user": user}
     agent.no_window("Log In")
     again = ask(client, f"http://127.0.0.1:{nginx.port}/staff/page.txt")
-    assert client.wait(again)["result"]["auth"]["source"] == "session", "kept, unless it is said otherwise"
+    assert client.wait(again)["result"]["auth"]["source"] == "session", "stored by default"
     assert password not in agent.log
 
 
@@ -96,7 +102,7 @@ def test_the_questions_of_a_program_are_stopped(stage, started, desktop):
     client.wait(fetch)
 
 
-def test_keep_not_at_all_and_user_of_the_url(stage, started, desktop):
+def test_do_not_save_and_user_of_the_url(stage, started, desktop):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
@@ -106,14 +112,14 @@ def test_keep_not_at_all_and_user_of_the_url(stage, started, desktop):
         agent.window("Log In")
         desktop.hear("Password", role="password text", focused=True)
         desktop.type(password)
-        agent.press("Not at All")
-        desktop.hear("Not at All", role="push button", pressed=True)
+        agent.press("Do Not Save")
+        desktop.hear("Do Not Save", role="push button", pressed=True)
         agent.press("Log In")
         assert client.wait(fetch)["result"]["status"] == 200
         agent.no_window("Log In")
 
 
-def test_keep_in_the_keyring_and_forget_it_in_the_list(stage, started, desktop, gnome):
+def test_save_in_the_keyring_and_forget_in_the_list(stage, started, desktop, gnome):
     password = stage.secret()
     server = stage.server(basic_server("bob", password, "Staff"))
     stage.allow(password, server)
@@ -133,25 +139,25 @@ def test_keep_in_the_keyring_and_forget_it_in_the_list(stage, started, desktop, 
     def listed():
         return {one["source"] for one in client.call("credential/list")["result"]["credentials"]}
 
-    eventually(lambda: listed() == {"session", "keyring"}, "the keyring has it")
-    eventually(lambda: "credentialUsed" in audit.kinds(broker), "it is written down")
+    eventually(lambda: listed() == {"session", "keyring"}, "the logins are not in session and keyring")
+    eventually(lambda: "credentialUsed" in audit.kinds(broker), "no audit record")
     listing = RunningAgent(stage.folder, broker, desktop, "--list")
     try:
-        listing.window("Saved Log-Ins")
-        desktop.hear(f"http://127.0.0.1:{server.port}: “bob”, kept in the keyring · the server says “Staff”")
+        listing.window("Saved Logins")
+        desktop.hear(f"http://127.0.0.1:{server.port}: “bob”, saved in the keyring · the server says “Staff”")
         forget = f"Forget “bob” at http://127.0.0.1:{server.port}"
         desktop.hear(forget, role="push button")
         desktop.picture("saved")
         listing.press(forget)
-        desktop.hear("Forget This Log-In?")
+        desktop.hear("Forget This Login?")
         desktop.hear("Cancel", focused=True)
         desktop.key("Tab")
         desktop.hear("Forget", role="push button", focused=True)
         desktop.key("space")
-        eventually(lambda: len(listed()) == 1, "one of the two is forgotten")
-        eventually(lambda: desktop.key("alt+r") or "Log-in at" in str(desktop.summary()), lambda: desktop.summary())
-        desktop.hear(f"Log-in at http://127.0.0.1:{server.port} as “bob”")
-        desktop.hear(f"Forgot a log-in for http://127.0.0.1:{server.port} as “bob”")
+        eventually(lambda: len(listed()) == 1, "the login was not forgotten")
+        eventually(lambda: desktop.key("alt+r") or "Login at" in str(desktop.summary()), lambda: desktop.summary())
+        desktop.hear(f"Login at http://127.0.0.1:{server.port} as “bob”")
+        desktop.hear(f"Forgot a login for http://127.0.0.1:{server.port} as “bob”")
         eventually(lambda: desktop.key("Escape") or listing.process.poll() is not None, "the list does not close")
         assert listing.process.returncode == 0
     finally:
@@ -164,9 +170,9 @@ def test_a_client_certificate_is_named(stage, started, desktop, certificates, cl
     agent, client = started(broker), stage.client(delivery=None)
     fetch = ask(client, f"{server.url}/page.txt")
     agent.window("Client Certificate")
-    desktop.hear("It takes those of: CN=")
+    desktop.hear("Accepts certificates from: CN=")
     desktop.type("elsewhere.pem")
-    agent.press("Show It", "Return")
+    agent.press("Use Certificate", "Return")
     desktop.hear("elsewhere.pem is not a full path: begin with / or ~/")
     desktop.key("ctrl+a")
     desktop.type(str(certificates / "client.pem"))
@@ -174,22 +180,22 @@ def test_a_client_certificate_is_named(stage, started, desktop, certificates, cl
     desktop.type(str(certificates / "client-locked.key"))
     agent.go("Passphrase or PIN, if there is one")
     desktop.type("not it")
-    agent.press("Show It", "Return")
-    desktop.hear("The passphrase or PIN is wrong or missing. 2nd try.")
-    desktop.type(str(certificates / "client.p12"))
-    agent.go("Passphrase or PIN, if there is one")
+    agent.press("Use Certificate", "Return")
+    desktop.hear("The passphrase or PIN is wrong or missing. Attempt 2.")
+    # Certificate and key are already filled in.
+    desktop.hear("Passphrase or PIN", role="password text", focused=True)
     desktop.type(PASSPHRASE)
-    agent.press("Show It", "Return")
+    agent.press("Use Certificate", "Return")
     assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"
 
 
-def test_a_server_is_trusted_when_that_is_said_and_not_by_enter(stage, started, desktop, tls_server, certificates):
+def test_a_server_is_trusted_by_the_button_and_not_by_enter(stage, started, desktop, tls_server, certificates):
     server = tls_server("wrong-name")
     agent, client = started(), stage.client(delivery=None)
     fetch = ask(client, server.url)
     agent.window("Server Identity")
     desktop.hear("It was issued for another name: elsewhere.test.")
-    desktop.hear("It was not issued by anybody this machine knows.")
+    desktop.hear("Its issuer is not trusted by this machine.")
     shown = desktop.hear("SHA-256 fingerprint: ")["name"].partition(": ")[2]
     assert shown.replace(":", "").replace("\n", "").lower() == certificates.fingerprint("wrong-name")
     desktop.hear("Cancel", role="push button", focused=True)
@@ -205,17 +211,17 @@ def test_a_server_is_trusted_when_that_is_said_and_not_by_enter(stage, started, 
     assert client.wait(fetch)["result"]["status"] == 200
 
 
-def test_keys_that_were_meant_for_another_window_do_not_trust(stage, started, desktop, tls_server):
-    """Somebody presses the very key while the window comes up: only what is pressed after a moment counts."""
+def test_keys_typed_for_another_window_do_not_trust(stage, started, desktop, tls_server):
+    """The key is pressed while the window appears: only keys pressed after the initial delay count."""
     server = tls_server("self-signed")
     started()
     client = stage.client(delivery=None)
     fetch = ask(client, server.url)
-    eventually(lambda: desktop.key(*["alt+t"] * 5) or fetch in client.replies, "no answer")
+    eventually(lambda: desktop.key(*["alt+t"] * 5) or fetch in client.replies, "the fetch got no answer")
     assert client.wait(fetch)["result"]["timingsMs"]["challenge"] >= 400
 
 
-def test_consent_is_asked_for_and_given(stage, started, desktop):
+def test_rule_g5_consent_is_asked_for_and_given(stage, started, desktop):
     password = stage.secret()
     server = stage.server(basic_server("bob", password, "Staff"))
     stage.allow(password, server)
@@ -230,12 +236,14 @@ def test_consent_is_asked_for_and_given(stage, started, desktop):
     try:
         sandbox.send({"id": 1, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
         agent.window("Permission")
-        desktop.hear("Let “org.example.Maps” use your log-in?")
-        desktop.hear("The name is certain: other programs cannot take it")
-        desktop.hear("Log-in: “bob”, kept in this session")
+        desktop.hear("Let “org.example.Maps” use your login?")
+        desktop.hear("Verified: other programs cannot use this name")
+        desktop.hear("Login: “bob”, saved for this session")
+        desktop.hear(f"At: http://127.0.0.1:{server.port}")
+        desktop.hear("Server says: “Staff”")
         desktop.hear("No", role="push button", focused=True)
-        agent.press("Until I Log Out")
-        desktop.hear("Until I Log Out", pressed=True)
+        agent.press("For This Session")
+        desktop.hear("For This Session", pressed=True)
         agent.press("Allow")
         assert sandbox.read()["result"]["status"] == 200
         agent.no_window("Permission")
@@ -244,7 +252,7 @@ def test_consent_is_asked_for_and_given(stage, started, desktop):
         agent.window("Permission")
         desktop.hear("Allow", role="push button", sensitive=True)
         desktop.key("Return")
-        # Nothing that is kept was used: the sandbox is asked like anybody.
+        # No stored login was used: a login is requested for the sandboxed program as for any other.
         agent.window("Log In")
         desktop.key("Escape")
         assert sandbox.read()["error"]["data"]["kind"] == "challengeCancelled"
@@ -252,12 +260,13 @@ def test_consent_is_asked_for_and_given(stage, started, desktop):
         sandbox.close()
 
 
-def test_what_was_cancelled_elsewhere_closes_the_window(stage, started, desktop):
+def test_a_question_cancelled_elsewhere_closes_its_window(stage, started, desktop):
     server = stage.server(basic_server("bob", "not-needed"))
     agent, client = started(), stage.client(delivery=None)
-    first, second = ask(client, server.url), ask(client, f"http://localhost:{server.port}/")
+    first = ask(client, server.url)
     agent.window("Log In")
     desktop.hear("Log in to 127.0.0.1")
+    second = ask(client, f"http://localhost:{server.port}/")
     client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": first}})
     assert client.wait(first)["error"]["code"] == -32800
     desktop.hear(f"Log in to localhost:{server.port}")
@@ -266,7 +275,7 @@ def test_what_was_cancelled_elsewhere_closes_the_window(stage, started, desktop)
     assert second not in client.replies
 
 
-def test_a_question_that_nobody_answers_goes_away(stage, started, desktop):
+def test_an_unanswered_question_is_closed(stage, started, desktop):
     server = stage.server(basic_server("bob", "not-needed"))
     agent = started(stage.configured("[limits]\nchallenge-deadline-s = 1\n"))
     client = stage.client(delivery=None)
@@ -298,7 +307,7 @@ def test_the_agent_outlives_the_broker(stage, started, desktop):
     assert client.wait(fetch)["result"]["status"] == 200
 
 
-def test_a_second_agent_says_that_one_runs(stage, started):
+def test_a_second_agent_reports_the_running_one(stage, started):
     agent = started()
     second = agent.second()
     assert second.returncode == 3
@@ -310,7 +319,7 @@ def test_a_second_agent_says_that_one_runs(stage, started):
 HOSTILE = "<b>Bank</b>\u202e&amp;\u200b" + "x" * 500
 
 
-def test_what_a_server_says_is_shown_as_its_words_and_cannot_act(stage, started, desktop):
+def test_text_of_a_server_is_quoted_and_escaped(stage, started, desktop):
     realm = HOSTILE.encode().decode("latin-1")
     server = stage.server(ScriptedServer(
         lambda request: response(401, b"no", f'WWW-Authenticate: Basic realm="{realm}"')))
@@ -321,5 +330,6 @@ def test_what_a_server_says_is_shown_as_its_words_and_cannot_act(stage, started,
     assert shown.startswith("The server says: “<b>Bank</b>‹U+202E›&amp;‹U+200B›xxx")
     assert shown.endswith("xxx”") and "x…x" in shown and len(shown) < 110
     desktop.picture("hostile")
-    agent.press("Go On Without")
+    agent.open_details()
+    agent.press("Continue Without Logging In")
     assert client.wait(fetch)["result"]["status"] == 401

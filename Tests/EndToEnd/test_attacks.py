@@ -1,11 +1,10 @@
-"""Attacks and accidents that a review has found, on certificates, proxies and what is stored."""
+"""Attacks and accidents found in a review, with certificates, proxies and stored credentials."""
 import base64
 import ssl
 import threading
-import time
 
 import pytest
-from rig.bodies import Download
+from rig.bodies import Download, eventually
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
 from rig.scripted import ScriptedServer, basic_server, response
@@ -37,7 +36,7 @@ def trust(challenge, persistence="none"):
 
 
 @pytest.mark.parametrize("rest", [b"", b"\x82\x05hello", response(200, b"inner")], ids=["nothing", "frames", "http"])
-def test_an_unrequested_101_is_no_result(stage, rest):
+def test_an_unrequested_101_is_not_a_result(stage, rest):
     switching = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     server = stage.server(ScriptedServer(
         lambda request: switching + rest if request.target == "/101" else response(200, b"outer")))
@@ -50,7 +49,7 @@ def test_an_unrequested_101_is_no_result(stage, rest):
             error = Download(client, server.url + "/101").completed()["error"]
         assert error["data"]["kind"] == "malformedResponse" and "101" in error["message"], error
     assert client.fetch(server.url + "/")["result"]["body"]["value"] == "outer"
-    # Nothing is sent on these connections any more.
+    # Nothing more is sent on these connections.
     for number, request in enumerate(server.requests):
         later = [other.connection for other in server.requests[number + 1:]]
         assert request.target != "/101" or request.connection not in later
@@ -75,7 +74,7 @@ def test_a_wrong_passphrase_fails_after_a_right_one_that_is_remembered(stage, br
     assert "error" in reply, reply
 
 
-def test_rule23_https_to_http_after_a_client_certificate(stage, broker, certificates, tls_server):
+def test_rule_23_a_redirect_to_http_after_a_client_certificate_is_refused(stage, broker, certificates, tls_server):
     plain = stage.server(lambda request: response(200, b"plain"))
     server = tls_server(handler=lambda request: response(302, b"", f"Location: {plain.url}/"), client_authority=certificates / "ca.pem")
     client = stage.client(broker=broker)
@@ -83,8 +82,8 @@ def test_rule23_https_to_http_after_a_client_certificate(stage, broker, certific
     assert not plain.requests and reply["error"]["data"]["kind"] == "insecureRedirect"
 
 
-def test_always_asks_each_client(stage, broker, tls_server):
-    """Rule 1: with `always` the client is asked on every new connection; what another one thinks of it is nothing to it."""
+def test_rule_1_always_asks_each_client(stage, broker, tls_server):
+    """With `always` the client is asked on every new connection, whatever another client answers."""
     server, is_open = tls_server("self-signed"), threading.Event()
 
     def slow(challenge):
@@ -94,10 +93,9 @@ def test_always_asks_each_client(stage, broker, tls_server):
     careless, first = subscribed(stage, broker, slow)
     strict, second = subscribed(stage, broker, lambda challenge: {"action": "cancel"})
     one = careless.start("fetch/run", {"url": server.url})
-    while not first:
-        time.sleep(0.02)
+    eventually(lambda: first, "the first client is not asked")
     two = strict.start("fetch/run", {"url": server.url + "/strict", "tls": {"trust": "always"}})
-    time.sleep(1)
+    eventually(lambda: second, "the second client waits for the first one's answer")
     is_open.set()
     assert careless.wait(one)["result"]["status"] == 200
     assert strict.wait(two)["error"]["data"]["kind"] == "challengeCancelled"
@@ -114,7 +112,7 @@ def test_a_fetch_that_may_not_use_certificates_shows_none(stage, broker, certifi
 
 
 def test_the_proxys_password_survives_a_server_that_answers_407(stage):
-    """A server behind a forwarding proxy can make the broker forget the proxy's password."""
+    """A server behind a forwarding proxy could make the broker forget the proxy's password."""
     at_proxy = stage.secret()
     right = "Basic " + base64.b64encode(f"pat:{at_proxy}".encode()).decode()
     proxy = stage.server(ForwardProxy(lambda r: None if r.header("Proxy-Authorization") == right else response(407, b"", 'Proxy-Authenticate: Basic realm="gate"')))
@@ -146,7 +144,7 @@ def test_a_certificate_answered_for_the_fetch_holds_after_a_redirect_to_the_same
 
 
 class AskingTlsServer(TlsServer):
-    """Asks for a certificate, does without, and answers."""
+    """Requests a certificate, continues without one, and responds."""
 
     def _context(self):
         context = super()._context()
@@ -155,7 +153,7 @@ class AskingTlsServer(TlsServer):
 
 
 class GatedServer(TlsServer):
-    """Holds the handshake of the connection `held` until `gate` opens."""
+    """Delays the handshake of the connection `held` until `gate` is set."""
 
     def __init__(self, *words, **more):
         self.gate, self.held = threading.Event(), None
@@ -167,8 +165,8 @@ class GatedServer(TlsServer):
         return super()._open(connection, number)
 
 
-def test_rule24_an_exception_that_comes_during_the_handshake(stage, certificates):
-    """What was to be sent to a server that verifies is on its way when another client makes an exception for a bad certificate."""
+def test_rule_24_no_stored_credential_is_sent_over_an_exception_made_during_the_handshake(stage, certificates):
+    """The handshake of a fetch with a stored credential is open when another client makes an exception for a bad certificate."""
     password = stage.secret()
     server = stage.server(GatedServer(certificates, "good", basic_server("bob", password).handler, first=True))
     stage.allow(password, server)
@@ -179,8 +177,7 @@ def test_rule24_an_exception_that_comes_during_the_handshake(stage, certificates
     server.leaf, before = "self-signed", len(server.requests)
     server.held = server.connections + 1
     slow = victim.start("fetch/run", {"url": server.url + "/victim"})
-    while server.connections < server.held:
-        time.sleep(0.02)
+    eventually(lambda: server.connections >= server.held, "the server is not connected to")
     other, asked = subscribed(stage, broker, lambda ch: trust(ch, "forSession") if "serverTrust" in ch["protectionSpace"] else {"action": "continue"})
     assert other.fetch(server.url + "/other")["result"]["status"] == 401
     server.gate.set()
@@ -199,7 +196,7 @@ def test_407_inside_a_tunnel(stage, certificates, tls_server):
     client = stage.client(answer=lambda ch: asked.append(ch) or password_answer("pat", pw), broker=broker)
     r = client.fetch(server.url)["result"]
     assert (r["status"], r["body"]["value"], len(asked)) == (407, "inner", 1)
-    assert client.fetch(server.url)["result"]["status"] == 407 and len(asked) == 1, "the proxy has let it pass"
+    assert client.fetch(server.url)["result"]["status"] == 407 and len(asked) == 1, "the proxy has forwarded it"
 
 
 def test_a_proxys_url_without_a_host_is_not_quoted(stage):
@@ -207,28 +204,30 @@ def test_a_proxys_url_without_a_host_is_not_quoted(stage):
     assert client.fetch("http://localhost:9/", proxy={"url": f"http://u:{password}"})["error"]["data"]["kind"] == "badURL"
 
 
-def test_a_token_for_a_loopback_server_does_not_go_to_a_proxy_in_the_clear(stage):
-    """What goes to http://localhost through a proxy leaves the machine, or may: it is no https (RFC 6750 section 5.3)."""
+def test_rule_k2_a_token_for_a_loopback_server_does_not_go_to_a_proxy_in_the_clear(stage):
+    """A request to http://localhost through a proxy may leave the machine, and is not https (RFC 6750 section 5.3)."""
     token = stage.secret()
     server = stage.server(lambda request: response(401, b"", 'WWW-Authenticate: Bearer realm="api"'))
     proxy = stage.server(ForwardProxy())
     stage.allow(token, server)
     client = stage.client(answer=lambda challenge: {"action": "continue"})
     client.fetch(server.url, proxy={"url": proxy.url}, credential={"type": "token", "token": token})
+    assert proxy.requests and not any(request.authorization for request in proxy.requests)
 
 
-def test_rule25_what_is_stored_for_a_loopback_server_does_not_go_to_a_proxy_in_the_clear(stage):
+def test_rule_25_a_credential_stored_for_a_loopback_server_does_not_go_to_a_proxy_in_the_clear(stage):
     password = stage.secret()
     server, proxy = stage.server(basic_server("bob", password)), stage.server(ForwardProxy())
     stage.allow(password, server)
     client = stage.client(
         answer=lambda challenge: {"action": "default"}, broker=stage.configured(f'[proxy]\nurl = "{proxy.url}"\n'))
     own = {"type": "password", "user": "bob", "password": password}
-    assert client.fetch(server.url, proxy="none", credential=own)["result"]["status"] == 200, "never shown, for it is loopback"
+    assert client.fetch(server.url, proxy="none", credential=own)["result"]["status"] == 200, "accepted without a proxy, because the host is loopback"
     client.fetch(server.url)
+    assert proxy.requests and not any(request.authorization for request in proxy.requests)
 
 
-def test_rule24_a_remembered_certificate_under_an_exception_that_comes_during_the_handshake(stage, certificates):
+def test_rule_24_no_remembered_certificate_is_sent_over_an_exception_made_during_the_handshake(stage, certificates):
     class Server(GatedServer, AskingTlsServer):
         pass
 
@@ -240,8 +239,7 @@ def test_rule24_a_remembered_certificate_under_an_exception_that_comes_during_th
     server.peers.clear()
     server.held = server.connections + 1
     slow = victim.start("fetch/run", {"url": server.url + "/victim"})
-    while server.connections < server.held:
-        time.sleep(0.02)
+    eventually(lambda: server.connections >= server.held, "the server is not connected to")
     other, _ = subscribed(
         stage, broker, lambda challenge: trust(challenge, "forSession") if "serverTrust" in challenge["protectionSpace"] else {"action": "continue"})
     assert other.fetch(server.url + "/other")["result"]["status"] == 200
@@ -252,7 +250,7 @@ def test_rule24_a_remembered_certificate_under_an_exception_that_comes_during_th
 
 @pytest.mark.parametrize("one, other", [("Kelvin", "\u212Aelvin"), ("Zo\u00EB", "Zoe\u0308")])
 def test_users_that_unicode_takes_for_one_are_two(stage, one, other):
-    """Security rule X2: `K` and U+212A, NFC and NFD, are other accounts to the server."""
+    """SECURITY-RULES X2: `K` and U+212A, NFC and NFD, are different accounts for the server."""
     def basic(user):
         return "Basic " + base64.b64encode(f"{user}:of {user}".encode()).decode()
 
@@ -263,7 +261,7 @@ def test_users_that_unicode_takes_for_one_are_two(stage, one, other):
     for user in (one, other):
         reply = client.fetch(server.url, credential=password_answer(user, f"of {user}", persistence="forSession")["credential"])
         assert reply["result"]["auth"]["user"] == user
-    assert server.authorizations == [None, basic(one), None, basic(other)], "never one as the other"
+    assert server.authorizations == [None, basic(one), None, basic(other)], "never one in place of the other"
     for user in (one, other):
         reply = client.fetch(f"{server.url}/again", credential=password_answer(user, f"of {user}")["credential"])
         assert reply["result"]["auth"]["user"] == user

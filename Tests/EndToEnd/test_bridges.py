@@ -1,4 +1,4 @@
-"""Programs that log in by themselves: git with its helper, and whatever runs a program to ask for a password."""
+"""Programs that log in by themselves: git with its helper, and programs that run an askpass program."""
 import os
 import signal
 import subprocess
@@ -14,7 +14,7 @@ HELPER = os.path.realpath(program("watchword"))
 
 @pytest.fixture
 def tools(tmp_path):
-    """The programs by the names under which they are found."""
+    """A folder with the helper under the names that the programs use."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ["git-credential-watchword", "watchword-askpass", "watchword"]:
@@ -23,7 +23,7 @@ def tools(tmp_path):
 
 
 class Git:
-    """git in a home of its own, whose helper talks to one broker."""
+    """git with a home directory of its own, whose helper uses one broker."""
 
     def __init__(self, broker, tools, *settings):
         self.environment = {
@@ -37,13 +37,13 @@ class Git:
             timeout=60, start_new_session=True, **more)
 
     def credential(self, operation, *lines):
-        """What git says to its helper, said by git."""
+        """Runs `git credential`, which calls the helper."""
         return self("credential", operation, input="".join(f"{line}\n" for line in [*lines, ""]))
 
 
 @pytest.fixture
 def repository(nginx, tmp_path):
-    """One that real nginx serves behind Basic, for git's oldest way to fetch."""
+    """A repository that real nginx serves behind Basic, for git's oldest protocol."""
     place = nginx.log_path.parent / "www" / "staff" / f"{tmp_path.name}.git"
     run = lambda *command, **more: subprocess.run(command, check=True, capture_output=True, **more)  # noqa: E731
     run("git", "init", "-q", "--bare", str(place))
@@ -60,10 +60,10 @@ def allowing(stage, *hosts, **more):
     return stage.configured(f'[credentials]\nhand-out = ["{HELPER} {" ".join(hosts)}"]\n', **more)
 
 
-def test_git_fetches_with_what_is_kept(stage, tools, repository, nginx, account):
+def test_git_fetches_with_a_stored_login(stage, tools, repository, nginx, account):
     broker, (user, password), (url, commit) = allowing(stage, "127.0.0.1"), account, repository
     git = Git(broker, tools, "credential.helper=watchword")
-    assert "could not read Username" in git("ls-remote", url).stderr, "nothing is kept yet"
+    assert "could not read Username" in git("ls-remote", url).stderr, "nothing is stored yet"
     site = f"http://127.0.0.1:{nginx.port}"
     shell = Shell(broker)
     assert shell.run("credentials", "store", site, "--user", user, "--password-stdin", input=password.encode()).returncode == 0
@@ -73,18 +73,18 @@ def test_git_fetches_with_what_is_kept(stage, tools, repository, nginx, account)
     assert password not in done.stdout + done.stderr
 
 
-def test_git_gets_nothing_of_hosts_that_are_not_named(stage, tools, repository, nginx, account):
+def test_git_gets_no_credentials_of_unlisted_hosts(stage, tools, repository, nginx, account):
     broker, (user, password), (url, _) = allowing(stage, "git.example.com"), account, repository
     shell = Shell(broker)
     shell.run("credentials", "store", f"http://127.0.0.1:{nginx.port}", "--user", user, "--password-stdin", input=password.encode())
     done = Git(broker, tools, "credential.helper=watchword")("ls-remote", url)
     assert done.returncode != 0
-    assert "gives" in done.stderr and "no passwords of 127.0.0.1" in done.stderr and "credentials.hand-out" in done.stderr
+    assert "does not release passwords for 127.0.0.1" in done.stderr and "credentials.hand-out" in done.stderr
     quiet = Git(broker, tools, "credential.helper=watchword --quiet")("ls-remote", url)
     assert quiet.returncode != 0 and "hand-out" not in quiet.stderr
 
 
-def test_what_git_has_logged_in_with_is_kept(stage, tools, gnome):
+def test_the_login_of_git_is_stored(stage, tools, gnome):
     broker = allowing(stage, "git.example.com", environment=gnome.environment)
     git = Git(broker, tools, "credential.helper=watchword")
     say = ["protocol=https", "host=git.example.com", "username=bob", "password=first"]
@@ -95,35 +95,35 @@ def test_what_git_has_logged_in_with_is_kept(stage, tools, gnome):
     assert "bob" in listed and "keyring" in listed
 
 
-def test_without_a_keyring_git_s_log_in_lasts_for_the_session(stage, tools):
+def test_without_a_keyring_git_s_login_lasts_for_the_session(stage, tools):
     git = Git(allowing(stage, "git.example.com"), tools, "credential.helper=watchword")
     git.credential("approve", "protocol=https", "host=git.example.com", "username=bob", "password=first")
     assert "password=first" in git.credential("fill", "protocol=https", "host=git.example.com").stdout
 
 
-def test_only_what_was_refused_is_erased(stage, tools):
+def test_only_the_refused_login_is_erased(stage, tools):
     git = Git(allowing(stage, "git.example.com"), tools, "credential.helper=watchword --keep session")
     place = ["protocol=https", "host=git.example.com"]
     git.credential("approve", *place, "username=bob", "password=newer")
     git.credential("reject", *place, "username=bob", "password=older")
-    assert "password=newer" in git.credential("fill", *place).stdout, "a newer password survives"
+    assert "password=newer" in git.credential("fill", *place).stdout, "a newer password stays stored"
     git.credential("reject", *place, "username=amy", "password=newer")
-    assert "password=newer" in git.credential("fill", *place).stdout, "another user's is not meant"
+    assert "password=newer" in git.credential("fill", *place).stdout, "the login of another user stays stored"
     git.credential("reject", *place, "username=bob", "password=newer")
     assert "password=" not in git.credential("fill", *place).stdout
 
 
-def test_git_stores_nothing_where_it_gets_nothing(stage, tools):
+def test_git_stores_nothing_for_unlisted_hosts(stage, tools):
     broker = allowing(stage, "other.example.com")
     git = Git(broker, tools, "credential.helper=watchword")
     git.credential("approve", "protocol=https", "host=git.example.com", "username=bob", "password=first")
-    assert b"Nothing is kept" in Shell(broker).run("credentials", "list").stdout
+    assert b"No stored credentials" in Shell(broker).run("credentials", "list").stdout
 
 
 @pytest.mark.parametrize("said", [
     "protocol=ssh\nhost=git.example.com\n\n", "protocol=https\n\n", "host=git.example.com\n\n", "\n", "protocol=https\nhost=a/b\n\n",
     "protocol=https\nhost=git.example.com\nunheard-of=1\n\n"])
-def test_what_is_not_for_it_is_passed_over(stage, tools, said):
+def test_unrelated_input_is_ignored(stage, tools, said):
     broker = allowing(stage, "git.example.com")
     done = subprocess.run(
         [tools / "git-credential-watchword", "get"], input=said.encode(), env=Shell(broker).environment, capture_output=True, timeout=20)
@@ -131,13 +131,13 @@ def test_what_is_not_for_it_is_passed_over(stage, tools, said):
 
 
 @pytest.mark.parametrize("said", [b"no sense\n\n", b"host=\xff\n\n", b"x=" + b"y" * 70_000 + b"\n\n"])
-def test_what_makes_no_sense_is_refused_in_one_line(stage, tools, said):
+def test_malformed_input_is_refused_in_one_line(stage, tools, said):
     done = subprocess.run(
         [tools / "git-credential-watchword", "get"], input=said, env=Shell(stage.broker()).environment, capture_output=True, timeout=20)
-    assert done.returncode == 1 and done.stderr.count(b"\n") == 1 and b"What git has said" in done.stderr
+    assert done.returncode == 1 and done.stderr.count(b"\n") == 1 and b"input from git" in done.stderr
 
 
-def test_tokens_are_for_gits_that_know_them(stage, tools):
+def test_tokens_are_for_versions_of_git_with_support_for_authtype(stage, tools):
     broker = allowing(stage, "git.example.com")
     client = stage.client(broker=broker)
     client.call("credential/store", {
@@ -150,7 +150,7 @@ def test_tokens_are_for_gits_that_know_them(stage, tools):
     assert ask(b"capability[]=authtype\n" + place) == b"capability[]=authtype\nauthtype=Bearer\nephemeral=1\ncredential=abc.def\n"
 
 
-def test_askpass_answers_git_with_what_is_kept(stage, tools, repository, nginx, account):
+def test_askpass_answers_git_with_a_stored_login(stage, tools, repository, nginx, account):
     broker, (user, password), (url, commit) = allowing(stage, "127.0.0.1"), account, repository
     Shell(broker).run("credentials", "store", f"http://127.0.0.1:{nginx.port}", "--user", user, "--password-stdin", input=password.encode())
     git = Git(broker, tools)
@@ -170,11 +170,11 @@ def test_askpass_asks_at_the_terminal_for_the_rest(stage, tools):
     assert b"sesame" not in terminal.shown and b"\x1b[31m" not in terminal.shown
 
 
-def test_askpass_without_a_terminal_says_so(stage, tools):
+def test_askpass_reports_a_missing_terminal(stage, tools):
     done = subprocess.run(
         [tools / "watchword-askpass", "Password for 'https://bob@git.example.com': "], env=Shell(stage.broker()).environment,
         capture_output=True, timeout=20, start_new_session=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 1 and b"There is no terminal to ask at" in done.stderr
+    assert done.returncode == 1 and b"no terminal available" in done.stderr
 
 
 @pytest.mark.parametrize("answer, code", [("yes\n", 0), ("no\n", 1), ("\n", 1)])
@@ -189,8 +189,8 @@ def test_askpass_confirms_for_ssh(stage, tools, answer, code):
 PLACE = b"protocol=https\nhost=git.example.com\n"
 
 
-def test_an_empty_line_ends_what_is_said(stage, tools):
-    """Whoever waits for the answer keeps its end open."""
+def test_an_empty_line_ends_the_input(stage, tools):
+    """The caller keeps its end of the pipe open while it waits for the answer."""
     git = subprocess.Popen(
         [tools / "git-credential-watchword", "get"], env=Shell(allowing(stage, "git.example.com")).environment, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE)
@@ -203,7 +203,7 @@ def test_an_empty_line_ends_what_is_said(stage, tools):
         git.communicate()
 
 
-def test_what_a_server_says_in_another_encoding_is_no_obstacle(stage, tools):
+def test_text_of_a_server_in_another_encoding_is_accepted(stage, tools):
     git = Git(allowing(stage, "git.example.com"), tools, "credential.helper=watchword")
     git.credential("approve", "protocol=https", "host=git.example.com", "username=bob", "password=first")
     done = subprocess.run(
@@ -213,8 +213,8 @@ def test_what_a_server_says_in_another_encoding_is_no_obstacle(stage, tools):
 
 
 @pytest.mark.parametrize("persistence", ["forSession", "permanent"])
-def test_the_user_s_other_log_ins_there_survive(stage, tools, gnome, persistence):
-    """One user with two realms' passwords, of which git has been refused one."""
+def test_the_users_other_logins_there_survive(stage, tools, gnome, persistence):
+    """One user with passwords for two realms, one of which git reports as refused."""
     git = Git(allowing(stage, "git.example.com", environment=gnome.environment), tools, "credential.helper=watchword")
     client = stage.client(broker=stage.brokers[-1])
     for realm, password in (("one", "first"), ("two", "second")):
@@ -238,8 +238,9 @@ def stopped(stage):
     os.kill(broker.process.pid, signal.SIGCONT)
 
 
+@pytest.mark.tier3("waits for the limit of fifteen seconds")
 def test_a_broker_that_is_stopped_does_not_stop_others(stopped, tools):
-    """git goes on to asking, whoever asks for a password too, and the doctor says it."""
+    """git and askpass prompt instead, and the doctor reports the stopped broker."""
     environment = Shell(stopped).environment
     more = {"env": environment, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
     git = subprocess.Popen([tools / "git-credential-watchword", "get"], **more)
@@ -248,8 +249,8 @@ def test_a_broker_that_is_stopped_does_not_stop_others(stopped, tools):
     others = [subprocess.Popen([tools / "watchword", *words.split()], **more) for words in ("status", "lock", "credentials list")]
     try:
         assert b"does not answer" in git.communicate(PLACE + b"\n", timeout=30)[1] and git.returncode == 1
-        assert b"There is no terminal to ask at" in ask.communicate(timeout=30)[1] and ask.returncode == 1
-        assert b"BAD   Broker: It does not answer." in doctor.communicate(timeout=30)[0] and doctor.returncode == 1
+        assert b"no terminal available" in ask.communicate(timeout=30)[1] and ask.returncode == 1
+        assert b"bad   Broker: It does not answer." in doctor.communicate(timeout=30)[0] and doctor.returncode == 1
         for other in others:
             assert b"does not answer" in other.communicate(timeout=30)[1] and other.returncode == 2
     finally:
@@ -260,7 +261,7 @@ def test_a_broker_that_is_stopped_does_not_stop_others(stopped, tools):
 
 @pytest.mark.parametrize("question", [
     "Password for 'https://git.example.com#.example.net': ", "Password for 'https://git.example.com?.example.net': ",
-    "Password for 'https://git.example.com' of somebody else: ", "Password for 'https://%ff@git.example.com': "])
+    "Password for 'https://git.example.com' of another user: ", "Password for 'https://%ff@git.example.com': "])
 def test_askpass_answers_only_what_git_can_have_asked(stage, tools, question):
     broker = allowing(stage, "git.example.com")
     Git(broker, tools, "credential.helper=watchword").credential(

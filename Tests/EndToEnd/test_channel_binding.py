@@ -1,5 +1,5 @@
-"""Negotiate over TLS is bound to the server's certificate (`tls-server-end-point`): a server checks it with another project's
-GSS-API, and a login that somebody passes on to another server is of no use there."""
+"""Negotiate over TLS is bound to the server's certificate (`tls-server-end-point`). The server checks the binding with another
+GSS-API implementation; a login that an attacker relays to another server is useless there."""
 import base64
 import hashlib
 import itertools
@@ -14,7 +14,7 @@ ASKS = response(401, b"please log in", "WWW-Authenticate: Negotiate")
 
 
 class Service:
-    """Accepts logins that are bound to the certificate `der`; `seen` is what became of each."""
+    """Accepts logins that are bound to the certificate `der`; `seen` contains the outcome of each."""
 
     def __init__(self, realm, der, function):
         self.credentials = gssapi.Credentials(usage="accept", store={"keytab": f"FILE:{realm.keytab}"})
@@ -57,8 +57,8 @@ def test_a_login_is_bound_to_the_certificate_of_the_server(client, accepting, tl
     assert service.seen == ["alice@WATCHWORD.TEST"] * 3
 
 
-def test_a_login_that_is_passed_on_is_of_no_use(client, accepting, tls_server):
-    """Somebody with another certificate for the name, who hands the login to the real server."""
+def test_a_relayed_login_is_refused(client, accepting, tls_server):
+    """An attacker with another certificate for the name, who relays the login to the real server."""
     service = accepting("good")
     server = tls_server("other-good", service)
     assert client.fetch(server.url)["result"]["status"] == 401
@@ -68,7 +68,7 @@ def test_a_login_that_is_passed_on_is_of_no_use(client, accepting, tls_server):
 @pytest.mark.parametrize("bound, status, seen", [
     ("other-good", 200, ["alice@WATCHWORD.TEST"]), ("good", 401, ["bound to something else"])])
 def test_another_certificate_on_the_second_connection(client, accepting, tls_server, bound, status, seen):
-    """Of a farm, whose server checks its own; of somebody in between, who lets only the first connection through."""
+    """A server of a farm, which checks its own certificate; and an attacker who lets only the first connection through."""
     service = accepting(bound)
 
     def handle(request):
@@ -80,7 +80,7 @@ def test_another_certificate_on_the_second_connection(client, accepting, tls_ser
     assert service.seen == seen
 
 
-def test_a_farm_that_changes_for_ever_is_given_up(client, accepting, tls_server):
+def test_an_endlessly_changing_farm_ends_the_attempts(client, accepting, tls_server):
     service = accepting("good")
     server = tls_server("good", service)
     shown = itertools.cycle(["other-good", "good"])
@@ -92,12 +92,12 @@ def test_a_farm_that_changes_for_ever_is_given_up(client, accepting, tls_server)
 
     server._context = changing
     failure = client.fetch(server.url)
-    assert failure["error"]["data"]["kind"] == "cannotConnect" and "another certificate" in failure["error"]["message"], failure
+    assert failure["error"]["data"]["kind"] == "cannotConnect" and "a different certificate" in failure["error"]["message"], failure
     assert service.seen == []
 
 
 @pytest.mark.parametrize("field", ['Basic realm="x", Negotiate', "NTLM, Negotiate", ", Negotiate"])
-def test_the_way_in_which_it_is_asked_for_switches_nothing_off(client, accepting, tls_server, field):
+def test_the_form_of_the_challenge_does_not_disable_the_binding(client, accepting, tls_server, field):
     service = accepting("good")
     asks = response(401, b"please log in", f"WWW-Authenticate: {field}")
     server = tls_server("other-good", lambda request: service(request) if request.authorization else asks)
@@ -105,8 +105,8 @@ def test_the_way_in_which_it_is_asked_for_switches_nothing_off(client, accepting
     assert service.seen == ["bound to something else"]
 
 
-def test_without_tls_there_is_nothing_to_bind_to(stage, client, accepting):
-    """MIT's acceptor takes what is bound to nothing, unless it is told otherwise."""
+def test_without_tls_there_is_no_channel_binding(stage, client, accepting):
+    """MIT's acceptor accepts logins without a binding by default."""
     service = accepting("good")
     server = stage.server(service)
     assert client.fetch(f"http://localhost:{server.port}/")["result"]["status"] == 200

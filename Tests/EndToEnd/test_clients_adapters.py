@@ -1,8 +1,7 @@
-"""requests, httpx and keyring with the broker behind them: what their users rely on stays as it is."""
+"""requests, httpx and keyring with the broker: the behaviour that their users rely on is unchanged."""
 import asyncio
 import hashlib
 import io
-import json
 import os
 import pathlib
 import shutil
@@ -15,6 +14,7 @@ import keyring.errors
 import pytest
 import requests
 
+from rig.bodies import eventually
 from rig.client_sites import BINARY, LARGE
 from rig.clients import CLIENTS, run, site  # noqa: F401
 from rig.languages import built
@@ -105,7 +105,7 @@ def test_requests_streams_while_the_body_is_on_its_way(site, session):
     assert session.get(site.url + "/page").ok
 
 
-def test_requests_follows_redirects_itself_and_each_is_decided_anew(site, session, stage):
+def test_requests_follows_redirects_itself_and_each_is_decided_again(site, session, stage):
     other = stage.server(type(site)("bob", stage.secret()))
     site.other = other.url
     answers = iter([("bob", site.password), None])
@@ -117,7 +117,7 @@ def test_requests_follows_redirects_itself_and_each_is_decided_anew(site, sessio
 
 def test_requests_credentials_go_to_the_broker_and_not_into_a_header(site):
     with mounted(site) as session:
-        # Not sent before the server has asked.
+        # The login is not sent before the server has requested it.
         assert session.get(site.url + "/open/echo", auth=("bob", site.password)).ok
         page = session.get(site.url + "/page", auth=("bob", site.password))
         assert page.ok and page.watchword["auth"] == {"authenticationMethod": "httpBasic", "source": "explicit", "user": "bob"}
@@ -126,7 +126,7 @@ def test_requests_credentials_go_to_the_broker_and_not_into_a_header(site):
         assert session.get(url + "/echo").ok
 
 
-def test_what_goes_wrong_is_said_in_the_words_of_requests(site, session, tmp_path):
+def test_errors_have_the_types_of_requests(site, session, tmp_path):
     for wanted, ask in [
             (requests.ConnectionError, lambda: session.get("http://127.0.0.1:1/")),
             (requests.exceptions.ReadTimeout, lambda: session.get(site.url + "/silent", timeout=0.5)),
@@ -153,7 +153,7 @@ def test_requests_from_many_threads(site, session):
 
 
 def insecure_redirect(stage, certificates, site, *fields):
-    """A server over https that wants a login, and then leads to plain http."""
+    """An https server that requires a login and then redirects to plain http."""
     fields = fields or (f"Location: {site.url}/open",)
     return stage.server(TlsServer(certificates, "self-signed", handler=lambda request: (
         response(302, b"", *fields) if request.authorization
@@ -161,7 +161,7 @@ def insecure_redirect(stage, certificates, site, *fields):
 
 
 def pinned(server, site):
-    """The `tls` of a fetch that accepts this server's certificate."""
+    """Returns the `tls` parameters of a fetch that accepts this server's certificate."""
     challenges = []
     with Watchword(answer=challenges.append, path=site.broker_path) as broker:
         broker.call("auth/subscribe", mode="everything")
@@ -180,17 +180,17 @@ def test_no_redirect_leads_from_https_to_http_after_a_login(stage, site, certifi
     tls = pinned(server, site)
     with mounted(site, site.log_in, tls=tls) as session:
         session.cookies.set("session", "private")
-        with pytest.raises(requests_adapter.InsecureRedirect, match="other than https"):
+        with pytest.raises(requests_adapter.InsecureRedirect, match="redirects from https to another scheme"):
             session.get(server.url, headers={"X-Private": "1"})
     with httpx.Client(transport=WatchwordTransport(site.log_in, site.broker_path, tls=tls), follow_redirects=True) as client:
-        with pytest.raises(InsecureRedirect, match="other than https"):
+        with pytest.raises(InsecureRedirect, match="redirects from https to another scheme"):
             client.get(server.url)
     assert site.seen == []
 
 
 @pytest.fixture
 def detour(stage, site, certificates):
-    """A server over https whose login leads to a page of its own, and that one to plain http."""
+    """An https server whose page, after the login, redirects to another of its pages, which redirects to plain http."""
     def answer(request):
         if request.target == "/next":
             return response(302, b"", f"Location: {site.url}/open")
@@ -220,13 +220,13 @@ def test_go_a_redirect_after_the_one_with_the_login_leads_not_to_http_either(sit
 def test_a_redirect_after_the_one_with_the_login_leads_not_to_http_either(site, detour):
     server, tls = detour, pinned(detour, site)
     with mounted(site, site.log_in, tls=tls) as session:
-        # Without a login on the way it is followed.
+        # Without a login in the chain, the redirect is followed.
         assert session.get(f"{server.url}/next").ok and site.seen
         site.seen.clear()
-        with pytest.raises(requests_adapter.InsecureRedirect, match="other than https"):
+        with pytest.raises(requests_adapter.InsecureRedirect, match="redirects from https to another scheme"):
             session.get(f"{server.url}/staff/page", headers={"X-Private": "1"})
     with httpx.Client(transport=WatchwordTransport(site.log_in, site.broker_path, tls=tls), follow_redirects=True) as client:
-        with pytest.raises(InsecureRedirect, match="other than https"):
+        with pytest.raises(InsecureRedirect, match="redirects from https to another scheme"):
             client.get(f"{server.url}/staff/page")
 
     async def fetch():
@@ -234,7 +234,7 @@ def test_a_redirect_after_the_one_with_the_login_leads_not_to_http_either(site, 
         async with httpx.AsyncClient(transport=transport, follow_redirects=True) as client:
             await client.get(f"{server.url}/staff/page")
 
-    with pytest.raises(InsecureRedirect, match="other than https"):
+    with pytest.raises(InsecureRedirect, match="redirects from https to another scheme"):
         asyncio.run(fetch())
     assert site.seen == []
 
@@ -282,14 +282,14 @@ def test_httpx_streams_redirects_and_logs_in(site, client, stage):
     site.other = site.url
     page = client.get(site.url + "/redirect", follow_redirects=True)
     assert page.status_code == 200 and [step.status_code for step in page.history] == [302]
-    with httpx.Client(transport=WatchwordTransport(path=site.broker_path, auth={"useStorage": False})) as nobody:
-        assert nobody.get(site.url + "/page").status_code == 401
-        assert nobody.get(site.url + "/page", auth=("bob", site.password)).extensions["watchword"]["auth"]["source"] == "explicit"
-        assert nobody.get(site.url + "/open/echo", auth=("bob", site.password)).status_code == 200
+    with httpx.Client(transport=WatchwordTransport(path=site.broker_path, auth={"useStorage": False})) as anonymous:
+        assert anonymous.get(site.url + "/page").status_code == 401
+        assert anonymous.get(site.url + "/page", auth=("bob", site.password)).extensions["watchword"]["auth"]["source"] == "explicit"
+        assert anonymous.get(site.url + "/open/echo", auth=("bob", site.password)).status_code == 200
     assert site.seen[-1] == ("GET", "/open/echo", None)
 
 
-def test_what_goes_wrong_is_said_in_the_words_of_httpx(site, client, tmp_path):
+def test_errors_have_the_types_of_httpx(site, client, tmp_path):
     for wanted, ask in [
             (httpx.ConnectError, lambda: client.get("http://127.0.0.1:1/")),
             (httpx.ReadTimeout, lambda: client.get(site.url + "/silent", timeout=0.5)),
@@ -322,12 +322,12 @@ def test_httpx_with_asyncio(site):
                 await client.get("http://127.0.0.1:1/")
             with pytest.raises(httpx.ReadTimeout):
                 await client.get(site.url + "/silent", timeout=0.5)
-            site.given_up.clear()
-            task = asyncio.ensure_future(client.get(site.url + "/silent"))
-            site.slow.clear()
-            await asyncio.to_thread(site.slow.wait, 10)
+            task = asyncio.ensure_future(client.get(site.url + "/silent?2"))
+            await asyncio.to_thread(eventually, lambda: "/silent?2" in site.begun, "the server has received no request")
             task.cancel()
-            assert await asyncio.to_thread(site.given_up.wait, 10)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.to_thread(eventually, lambda: "/silent?2" in site.ended_early, "the fetch has not ended")
             assert transport._room._value == 60
             return pages, sent["sha256"], large == LARGE, part
 
@@ -338,7 +338,7 @@ def test_httpx_with_asyncio(site):
 # keyring
 
 
-def test_keyring_stores_what_fetches_use_and_shows_it_to_nobody(site):
+def test_keyring_stores_logins_for_fetches_and_releases_none(site):
     backend = WatchwordKeyring(site.broker_path, persistence="forSession")
     assert backend.get_password(site.url, "bob") is None and backend.get_credential(site.url, None) is None
     backend.set_password(site.url + "/simple/", "bob", site.password)
@@ -356,17 +356,17 @@ def test_keyring_stores_what_fetches_use_and_shows_it_to_nobody(site):
         assert broker.fetch(site.url + "/page")["status"] == 401
 
 
-def test_keyring_gives_out_what_the_configuration_lets_it(stage):
+def test_keyring_releases_the_passwords_that_the_configuration_lists(stage):
     program = os.path.realpath(sys.executable)
     broker = stage.configured(f'[credentials]\nhand-out = ["{program} pypi.example"]\n')
     backend = WatchwordKeyring(broker.socket, persistence="forSession")
     assert backend.get_password("https://pypi.example/simple/", "bob") is None
-    for user, password in [("bob", "handed-out-1"), ("amy", "handed-out-2")]:
+    for user, password in [("bob", "released-1"), ("amy", "released-2")]:
         backend.set_password("https://pypi.example/simple/", user, password)
         backend.set_password("https://other.example/", user, password)
-    assert backend.get_password("pypi.example", "amy") == "handed-out-2"
+    assert backend.get_password("pypi.example", "amy") == "released-2"
     found = backend.get_credential("https://pypi.example", None)
-    assert (found.username, found.password) == ("bob", "handed-out-1")
+    assert (found.username, found.password) == ("bob", "released-1")
     with pytest.raises(PasswordNotHandedOut, match="other.example"):
         backend.get_password("https://other.example/", "bob")
     with Watchword(path=broker.socket) as client:
@@ -375,19 +375,19 @@ def test_keyring_gives_out_what_the_configuration_lets_it(stage):
         backend.get_password("pypi.example", "amy")
 
 
-def test_keyring_says_what_is_in_the_way(site, tmp_path):
+def test_keyring_reports_obstacles(site, tmp_path):
     # There is no keyring on this bus.
     with pytest.raises(keyring.errors.PasswordSetError):
         WatchwordKeyring(site.broker_path).set_password(site.url, "bob", site.password)
     with pytest.raises(keyring.errors.KeyringError, match="none.sock"):
         WatchwordKeyring(str(tmp_path / "none.sock")).get_password(site.url, "bob")
-    with pytest.raises(keyring.errors.KeyringError, match="no URL"):
+    with pytest.raises(keyring.errors.KeyringError, match="neither an http"):
         WatchwordKeyring(site.broker_path).get_password("ftp://h/", "bob")
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """As pip installs it, from a copy: building writes beside the sources."""
+    """The package as pip installs it, from a copy, because building writes into the source folder."""
     folder = tmp_path_factory.mktemp("pip")
     shutil.copytree(CLIENTS / "python", folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
     done = subprocess.run(
@@ -398,11 +398,11 @@ def installed(tmp_path_factory):
     return folder / "site"
 
 
-def test_keyring_is_there_for_who_asks_for_it_only(site, installed, tmp_path):
+def test_keyring_is_available_only_on_request(site, installed, tmp_path):
     assert (installed / "watchword" / "py.typed").exists()
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed),
                    "WATCHWORD_SOCKET": site.broker_path, "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
-    # The one that is used, those that it passes questions on to, and all that there are.
+    # The selected backend, those that it chains to, and all available ones.
     script = """import keyring
 used = keyring.get_keyring()
 for found in [used], getattr(used, "backends", []), keyring.backend.get_all_keyring():

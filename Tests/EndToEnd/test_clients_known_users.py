@@ -1,6 +1,7 @@
-"""The clients of every language choose among the stored logins that a challenge lists, and hear how the answer ended.
+"""The clients of all languages choose among the stored logins that a challenge lists, and receive the outcome of the answer.
 
-Their handlers run against the real broker, with two logins in a real keyring; what the server gets is compared byte by byte.
+Their handlers run with the real broker and two logins in a real keyring; the login that the server receives is compared byte by
+byte.
 """
 import contextlib
 import json
@@ -20,7 +21,7 @@ from rig.scripted import basic_server
 from rig.terminal import Terminal
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
-#: What is copied where in the folder of the client, what builds it, and what runs it.
+#: For each language: the files to copy into the folder of the client, the command that builds it, and the command that runs it.
 CHOOSERS = {
     "python": ("known.py", "known.py", None, ["/usr/bin/python3", "known.py"]),
     "asyncio": ("known.py", "known.py", None, ["/usr/bin/python3", "known.py"]),
@@ -34,8 +35,8 @@ CHOOSERS = {
 
 @pytest.fixture
 def choose(stage, gnome, tmp_path_factory):
-    """`choose(language, users, wanted)`: the lines of its program, and what the server got. Each user has a password of its own,
-    and the server wants that of `wanted`."""
+    """`choose(language, users, wanted)` returns the output of its program, and the login that the server received. Each user
+    has a password of its own, and the server requires that of `wanted`."""
     def choose(name, users, wanted):
         file, place, build, command = CHOOSERS[name]
         language = built({"asyncio": "python"}.get(name, name), tmp_path_factory)
@@ -59,7 +60,7 @@ def choose(stage, gnome, tmp_path_factory):
 
 
 @pytest.mark.parametrize("language", CHOOSERS)
-def test_a_stored_login_is_chosen_and_its_end_told(choose, language):
+def test_a_stored_login_is_chosen_and_its_outcome_reported(choose, language):
     told, server, right = choose(language, ["bob", "alice"], "alice")
     assert sorted(told["known"].split(",")) == ["alice", "bob"]
     assert told["resolved"] == "accepted alice" and "body" in told
@@ -74,7 +75,7 @@ def test_names_that_look_the_same_are_different_users(choose, language, users, w
     assert server.authorizations == [None, right]
 
 
-# The shell's own question
+# The shell's own prompt
 
 KNOWN = [{"id": "keyring:/1", "user": "alice", "source": "keyring"}, {"id": "session:2", "user": "bob", "domain": "CORP", "source": "session"},
          {"id": "session:3", "user": "\u212a", "source": "session"}]
@@ -103,7 +104,7 @@ def test_the_shell_takes_the_name_of_a_saved_login(tmp_path, typed, identifier):
 
 
 def test_the_shell_ends_at_an_error_without_an_id(tmp_path):
-    """The broker answers so what it could not read."""
+    """The broker sends an error without an id in reply to a request that it cannot parse."""
     tmp_path.chmod(0o700)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(tmp_path / "sock"))
@@ -114,7 +115,7 @@ def test_the_shell_ends_at_an_error_without_an_id(tmp_path):
         while True:
             with contextlib.suppress(BrokenPipeError):
                 held.append(listener.accept()[0])
-                # The first one only looks whether somebody listens.
+                # The first connection only checks whether a broker listens.
                 if held[-1].recv(1):
                     error = {"code": -32700, "message": "Parse error", "data": {"kind": "unreadable"}}
                     held[-1].sendall(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode() + b"\n")

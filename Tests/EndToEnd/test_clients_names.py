@@ -1,6 +1,6 @@
-"""Names and ids in the clients: what Unicode, or a language, takes for the same is not the same.
+"""Names and ids in the clients: text that Unicode or a language considers equal may be different.
 
-U+212A is KELVIN SIGN, of which many languages make a `k`; U+0130 is one of which some make an `i`.
+U+212A is KELVIN SIGN, which many languages lower to `k`; U+0130 is lowered to `i` by some.
 """
 import json
 import socket
@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from rig.clients import CLIENTS, site  # noqa: F401
+from rig.clients import site  # noqa: F401
 from rig.languages import SCRIPTS, built
 
 from watchword import Watchword, _adapting, _wire  # noqa: E402
@@ -19,7 +19,7 @@ KELVIN = "\u212a"
 # Ids
 
 def wrong_replies(number):
-    """None of them is to the request with this id: other types, other members, nothing."""
+    """Yields replies that are not for the request with this id: ids of other types, other members, no id."""
     error = {"code": 1, "message": "wrong answer", "data": {"kind": "wrong"}}
     ids = [True, str(number), None, [number], number + 0.5, {"id": number}]
     return [*({"jsonrpc": "2.0", "id": one, "error": error} for one in ids), {"jsonrpc": "2.0", "error": error},
@@ -28,7 +28,7 @@ def wrong_replies(number):
 
 @pytest.fixture
 def broker_with_wrong_replies(tmp_path):
-    """Lets everybody in, and refuses every fetch; before each reply it says what is none."""
+    """A broker that accepts every client and refuses every fetch; before each reply it sends the wrong ones."""
     path = str(tmp_path / "scripted.sock")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
@@ -58,14 +58,14 @@ def broker_with_wrong_replies(tmp_path):
 
 
 @pytest.mark.parametrize("language", list(SCRIPTS))
-def test_a_reply_has_the_very_id_of_its_request(language, broker_with_wrong_replies, tmp_path_factory, tmp_path):
+def test_a_reply_has_the_id_of_its_request(language, broker_with_wrong_replies, tmp_path_factory, tmp_path):
     login = tmp_path / "login"
     login.write_text("bob\npw\n")
     done = built(language, tmp_path_factory).run("http://127.0.0.1:1/", broker_with_wrong_replies, login)
     assert done.returncode != 0 and b"right answer" in done.stderr and b"wrong" not in done.stderr, done.stderr
 
 
-def test_so_it_is_with_asyncio(broker_with_wrong_replies):
+def test_a_reply_has_the_id_of_its_request_with_asyncio(broker_with_wrong_replies):
     from rig.clients import run
     from watchword import BrokerError
     from watchword.aio import AsyncWatchword
@@ -78,11 +78,11 @@ def test_so_it_is_with_asyncio(broker_with_wrong_replies):
     run(main())
 
 
-# What is in a file for a login
+# Login files
 
 @pytest.mark.parametrize("language", list(SCRIPTS))
 def test_a_password_with_blanks_of_other_scripts_is_sent_as_it_is(language, stage, site, tmp_path_factory, tmp_path):
-    """Blanks at its end, and what Python takes for the end of a line inside."""
+    """The password ends with blanks, and contains characters that Python treats as line ends."""
     secret = stage.secret()
     password = f"\u00a0{secret}\u2028\u0085x\u3000 "
     server = stage.server(type(site)("bob", password))
@@ -126,8 +126,8 @@ def test_hosts_and_schemes_are_lowered_as_ascii():
         keyring_backend._space(f"http{KELVIN}://h/")
 
 
-def test_a_host_that_only_looks_like_one_gets_nothing_that_is_stored(site):
-    """The broker says what it says of a host that is none; it must not be the other's password."""
+def test_a_lookalike_host_gets_no_stored_login(site):
+    """The broker reports an invalid host; the password of the host that looks the same must not be used."""
     keyring_backend = pytest.importorskip("watchword.keyring_backend")
     keyring = keyring_backend.WatchwordKeyring(path=site.broker_path, persistence="forSession")
     keyring.set_password("https://k.example/", "bob", site.password)
@@ -141,7 +141,3 @@ def test_a_host_that_only_looks_like_one_gets_nothing_that_is_stored(site):
     with Watchword(path=site.broker_path) as broker:
         stored = broker.call("credential/list")["credentials"]
     assert [one["protectionSpace"]["host"] for one in stored if one["protectionSpace"]["host"] == "k.example"] == ["k.example"]
-
-
-def test_the_go_modules_own_tests_pass(tmp_path_factory):
-    assert "ok" in built("go", tmp_path_factory).tool("go", "test", "./httptransport")

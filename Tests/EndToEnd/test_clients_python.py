@@ -1,4 +1,4 @@
-"""The Python client, blocking and for asyncio, against the real broker."""
+"""The Python client, blocking and for asyncio, with the real broker."""
 import asyncio
 import hashlib
 import io
@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
+from rig.bodies import eventually
 from rig.client_sites import BINARY, LARGE
 from rig.clients import CLIENTS, run, scripted, site  # noqa: F401
-from rig.bodies import eventually
 
 from watchword import (  # noqa: E402
     CANCEL, CONTINUE, DEFAULT, REJECT, BrokerError, BrokerNotRunning, ConnectionClosed, Password, Watchword)
@@ -19,7 +19,7 @@ from watchword.aio import AsyncWatchword  # noqa: E402
 
 
 def numbered(count, each=1 << 16):
-    """A body in parts, none of them like another."""
+    """Yields a body in parts, all of which differ."""
     return (number.to_bytes(8, "big") * (each // 8) for number in range(count))
 
 
@@ -37,7 +37,7 @@ def test_the_package_is_well_typed(tmp_path):
 
 @pytest.mark.parametrize("answer, status", [
     (("bob", None), 200), (Password("bob", None), 200), (CONTINUE, 401), (None, 401), (DEFAULT, 401), (REJECT, 401)])
-def test_every_answer_means_what_it_says(site, answer, status):
+def test_every_answer_has_its_effect(site, answer, status):
     if isinstance(answer, tuple):
         answer = ("bob", site.password)
     elif isinstance(answer, Password):
@@ -46,7 +46,7 @@ def test_every_answer_means_what_it_says(site, answer, status):
         assert broker.fetch(site.url + "/page")["status"] == status
 
 
-def test_cancel_and_what_is_no_answer_end_the_fetch(site):
+def test_cancel_and_invalid_answers_end_the_fetch(site):
     answers = iter([CANCEL, {"action": "credential", "credential": {"type": "password", "user": "bob", "pasword": "x"}}])
     with Watchword(answer=lambda challenge: next(answers), path=site.broker_path) as broker:
         for kind, code, retriable in [("challengeCancelled", 1010, False), ("invalidAnswer", 1013, False)]:
@@ -59,7 +59,7 @@ def test_cancel_and_what_is_no_answer_end_the_fetch(site):
         assert (caught.value.kind, caught.value.retriable) == ("cannotConnect", True)
 
 
-def test_a_mistake_in_the_answer_is_the_callers_and_sends_nothing(site, stage):
+def test_an_error_in_the_answer_function_is_raised_and_sends_nothing(site, stage):
     agent = stage.client(broker=site.broker, delivery=None)
     assert "result" in agent.call("agent/register", {"name": "desk"})
     answers = iter([ZeroDivisionError("mine"), 7, KeyboardInterrupt(), ("bob", site.password)])
@@ -74,10 +74,10 @@ def test_a_mistake_in_the_answer_is_the_callers_and_sends_nothing(site, stage):
         for wanted in (ZeroDivisionError, TypeError, KeyboardInterrupt):
             with pytest.raises(wanted):
                 broker.fetch(site.url + "/page")
-        # The connection is good for more.
+        # The connection stays usable.
         assert broker.fetch(site.url + "/page")["status"] == 200
     assert [seen[2] for seen in site.seen if seen[2]] == [site.right]
-    # Nobody else is asked in its place.
+    # No other respondent is asked instead.
     agent.call("ping")
     assert agent.challenges.empty()
 
@@ -126,7 +126,7 @@ def test_a_file_is_sent_with_its_size(site, tmp_path):
     assert (told["sized"], told["sha256"]) == (str(len(LARGE) - 5), digest([LARGE[5:]]))
 
 
-def test_a_body_that_cannot_be_made_is_the_callers_mistake(site):
+def test_an_error_in_the_body_is_raised_by_the_call(site):
     def broken():
         yield b"x" * 100
         raise OSError("the tape is torn")
@@ -230,12 +230,11 @@ def test_a_task_that_is_cancelled_cancels_its_fetch(site):
             assert await asyncio.to_thread(site.given_up.wait, 10)
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(broker.fetch(site.url + "/silent"), 0.1)
-            site.given_up.clear()
             async with broker.stream(site.url + "/slow") as response:
                 async for part in response:
                     assert part == b"first"
                     break
-            assert await asyncio.to_thread(site.given_up.wait, 10)
+            await asyncio.to_thread(eventually, lambda: "/slow" in site.ended_early, "the fetch has not ended")
             return (await broker.fetch(site.url + "/page"))["status"], broker._completed, broker._replies
 
     assert run(cancel()) == (200, {}, {})
@@ -243,17 +242,21 @@ def test_a_task_that_is_cancelled_cancels_its_fetch(site):
 
 def test_a_question_that_is_withdrawn_ends_the_answer(site):
     async def withdraw():
-        ended = asyncio.Event()
+        asked, ended = asyncio.Event(), asyncio.Event()
 
         async def answer(challenge):
+            asked.set()
             try:
                 await asyncio.sleep(60)
             finally:
                 ended.set()
 
         async with AsyncWatchword(answer=answer, path=site.broker_path) as broker:
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(broker.fetch(site.url + "/page"), 0.3)
+            task = asyncio.ensure_future(broker.fetch(site.url + "/page"))
+            await asyncio.wait_for(asked.wait(), 10)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
             await asyncio.wait_for(ended.wait(), 10)
 
     run(withdraw())
@@ -284,7 +287,7 @@ def test_bodies_of_every_kind_at_once(site):
     assert told == [digest([LARGE]), digest(numbered(40)), digest([LARGE])]
 
 
-def test_an_answer_that_fails_cancels_the_fetch_and_is_told_to_the_loop(site):
+def test_a_failing_answer_function_cancels_the_fetch_and_is_reported_to_the_loop(site):
     async def fail():
         told = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["exception"]))
@@ -296,7 +299,7 @@ def test_an_answer_that_fails_cancels_the_fetch_and_is_told_to_the_loop(site):
     assert run(fail()) == ("challengeCancelled", [ZeroDivisionError])
 
 
-def test_a_body_that_cannot_be_made_at_once_is_the_callers_mistake(site):
+def test_an_error_in_the_body_is_raised_by_the_asynchronous_call(site):
     async def broken():
         yield b"x" * 100
         raise OSError("the tape is torn")

@@ -1,4 +1,4 @@
-"""What bash, zsh and fish complete, asked inside these shells."""
+"""The completions of bash, zsh and fish, tested in these shells."""
 import json
 import os
 import pathlib
@@ -33,7 +33,7 @@ def scripts(tmp_path_factory):
     folder = tmp_path_factory.mktemp("completions")
     for shell, name in NAMES.items():
         made = subprocess.run([program("watchword"), "--generate-completion-script", shell], capture_output=True, check=True)
-        # As it is installed.
+        # The path of an installation.
         (folder / name).write_bytes(layout._terminating(made.stdout) if shell == "fish" else made.stdout)
     return folder
 
@@ -45,8 +45,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def completed(shell, scripts, line, folder):
-    """What the shell would put at the end of the line, without what is only displayed beside it."""
+def completed(shell, scripts, line, folder, **more):
+    """Returns what the shell would insert, without descriptions that it only displays."""
     script = str(scripts / NAMES[shell])
     command = {
         "bash": ["bash", "--norc", "--noprofile", "-c", BASH, "bash", script, line],
@@ -54,7 +54,7 @@ def completed(shell, scripts, line, folder):
         "fish": ["fish", "--no-config", "-c", f"source {shlex.quote(script)}; complete -C {shlex.quote(line)}"],
     }[shell]
     path = f"{os.path.dirname(program('watchword'))}:{os.environ['PATH']}"
-    environment = {"PATH": path, "HOME": str(folder), "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+    environment = {"PATH": path, "HOME": str(folder), "TERM": "dumb", "LC_ALL": "C.UTF-8", **more}
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=folder, env=environment)
     assert done.returncode == 0 and done.stderr == "", done
     return [text.split("\t")[0].rstrip("/") for text in done.stdout.splitlines() if text.strip()]
@@ -74,7 +74,7 @@ SHELLS = pytest.mark.parametrize("shell", NAMES)
     ("watchword fetch -T rep", {"report.csv", "reports"}), ("watchword fetch --output-dir rep", {"reports"}),
     ("watchword credentials st", {"store"}), ("watchword fetch --nosuch", set()),
 ])
-def test_what_is_completed(shell, scripts, folder, line, wanted):
+def test_completions(shell, scripts, folder, line, wanted):
     assert set(completed(shell, scripts, line, folder)) == wanted
 
 
@@ -85,3 +85,21 @@ def test_every_option_of_fetch_is_completed(shell, scripts, folder):
     options = {f"--{name['name']}" for argument in fetch["arguments"] for name in argument.get("names", []) if name["kind"] == "long"}
     assert len(options) > 70
     assert options <= set(completed(shell, scripts, "watchword fetch --", folder))
+
+
+# Not fish, whose `commandline` works only in a terminal.
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_ids_come_from_the_running_broker(shell, scripts, folder, stage):
+    broker = stage.broker()
+    client = stage.client()
+    for user in ["alice", "bob"]:
+        place = {"protocol": "http", "host": "127.0.0.1", "port": 8080}
+        credential = {"type": "password", "user": user, "password": stage.secret(), "persistence": "forSession"}
+        assert "result" in client.call("credential/store", {"protectionSpace": place, "credential": credential})
+    ids = {one["id"] for one in client.call("credential/list")["result"]["credentials"]}
+    assert len(ids) == 2
+    for command in ["forget", "default"]:
+        assert set(completed(shell, scripts, f"watchword credentials {command} ", folder, WATCHWORD_SOCKET=broker.socket)) == ids
+        for typed in ["ses", r"session\:"]:
+            assert set(completed(shell, scripts, f"watchword credentials {command} {typed}", folder, WATCHWORD_SOCKET=broker.socket)) == ids
+    assert completed(shell, scripts, "watchword credentials forget ", folder, WATCHWORD_SOCKET=str(folder / "none")) == []

@@ -1,4 +1,4 @@
-"""curl and `watchword fetch` in the same situations: what differs is in watchword-curl(7), and what is in there differs."""
+"""curl and `watchword fetch` in the same situations: all differences are in watchword-curl(7), and all that it lists exist."""
 import concurrent.futures
 import dataclasses
 import re
@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from rig.broker import ROOT, Broker, program
+from rig.broker import ROOT, Broker
 from rig.curl_situations import ALL_SITUATIONS, HARMLESS
 from rig.scripted import response
 from rig.situations import ASPECTS, observe
@@ -14,7 +14,7 @@ from rig.terminal import Shell
 
 PAGE = (ROOT / "contrib" / "man" / "watchword-curl.7").read_text()
 
-# Differences in single fields of requests: they are looked for there, and are nowhere else a reason to differ.
+# Differences in single fields of requests: they are checked for these situations, and ignored in the others.
 FIELDS = {
     "user-agent": lambda name, value: name == "user-agent" and (value.startswith("curl/") or value == "watchword"),
     "expect": lambda name, value: (name, value) == ("expect", "100-continue"),
@@ -29,7 +29,7 @@ def section(name):
 
 
 def listed(text):
-    """Name and whether it can be compared, of every entry."""
+    """Returns the name of every entry, and whether it can be compared."""
     return {name: not mark for mark, name in re.findall(r"(\.\\\" not compared\n)?\.TP\n\.B (.+)\n", text)}
 
 
@@ -40,7 +40,7 @@ KNOWN = {**DIFFERENCES, **OPTIONS}
 
 @dataclasses.dataclass
 class Finding:
-    """What differs between the two, for each set of fields that may."""
+    """The differences between the two programs, for each set of fields that may differ."""
     theirs: object
     ours: object
 
@@ -100,15 +100,15 @@ def options(text):
 
 
 def values():
-    """The options that take a value, as curl tells."""
+    """Returns the options that take a value, according to curl."""
     told = subprocess.run(["curl", "--help", "all"], capture_output=True, text=True, check=True).stdout
     return {long: " <" in rest[:2] or rest.startswith(" [") for long, rest in re.findall(r"^ *(?:-., )?--([\w.-]+)(.*)", told, re.M)}
 
 
 def test_every_option_of_curl_is_listed_once():
-    sections = ["WITH CURL'S MEANING", "DIFFERENT", "IGNORED", "REFUSED"]
+    sections = ["IDENTICAL", "DIFFERENT", "IGNORED", "REFUSED"]
     heads = [section(name) if name != "DIFFERENT" else "\n".join(listed(section(name))) for name in sections]
-    # Names behind the reasons, not those in them.
+    # The names of entries, not those in their texts.
     lists = [line for text in heads for line in text.splitlines() if line.startswith("-")]
     found = [long for line in lists for _, long in options(line)]
     assert len(found) == len(set(found)) and set(found) == set(values()), set(values()) ^ set(found)

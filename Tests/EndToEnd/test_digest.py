@@ -1,4 +1,4 @@
-"""RFC 7616 over the real socket, against a server that computes everything with hashlib."""
+"""RFC 7616 over the real socket, with a server that computes everything with hashlib."""
 import pytest
 
 from rig.client import password_answer
@@ -34,39 +34,39 @@ def site(stage):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("body", [None, "", "Grüße\r\n" * 1000])
-def test_d4_auth_int_covers_the_body(site, algorithm, body):
+def test_rule_d4_auth_int_covers_the_body(site, algorithm, body):
     place = site(algorithm=algorithm, qop="auth-int")
     more = {} if body is None else {"method": "POST", "body": {"type": "string", "value": body}}
     assert place.statuses(["/a?b=c", "/a?b=d"], **more) == [(200, 2), (200, 1)]
     assert [request.body for request in place.server.requests] == [(body or "").encode()] * 3
 
 
-def test_d4_auth_is_preferred(site):
+def test_rule_d4_auth_is_preferred(site):
     assert site(qop="auth-int,other,auth").statuses(["/x"]) == [(200, 2)]
 
 
-def test_d3_unknown_qop_is_not_answered(site):
+def test_rule_d3_unknown_qop_is_not_answered(site):
     place = site(qop="other")
     assert place.fetch()["result"]["status"] == 401
     assert place.server.authorizations == [None] and place.asked == []
 
 
-def test_d1_an_unknown_algorithm_is_not_answered(site):
+def test_rule_d1_an_unknown_algorithm_is_not_answered(site):
     place = site(algorithm="SHA-1024")
     assert place.fetch()["result"]["status"] == 401
     assert place.server.authorizations == [None]
 
 
-def test_d5_each_request_has_a_client_nonce_of_its_own(site):
+def test_rule_d5_each_request_has_its_own_client_nonce_of_128_bits(site):
     place = site()
     place.statuses(["/x"] * 5)
     assert len(set(place.check.client_nonces)) == 5
     assert all(len(nonce) >= 32 for nonce in place.check.client_nonces)
 
 
-def test_d7_a_proxy_sees_the_whole_url_and_the_server_the_path(stage):
+def test_rule_d7_a_proxy_sees_the_whole_url_and_the_server_the_path(stage):
     password = stage.secret()
-    # As a proxy does that forwards: the server sees the origin form (RFC 9112 section 3.2.1).
+    # A forwarding proxy sends the server the origin form (RFC 9112 section 3.2.1).
     check = DigestCheck("bob", password)
     targets = []
 
@@ -90,19 +90,19 @@ def test_d7_a_proxy_sees_the_whole_url_and_the_server_the_path(stage):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("charset", ["UTF-8", None])
 @pytest.mark.parametrize("userhash", [False, True])
-def test_d10_and_d11_users_and_passwords_beyond_ascii(site, algorithm, charset, userhash):
+def test_rule_d10_and_d11_users_and_passwords_beyond_ascii_are_accepted(site, algorithm, charset, userhash):
     place = site(user="Jäsøn Doe", password="Sécret, or nöt?", algorithm=algorithm, charset=charset, userhash=userhash)
     assert place.statuses(["/x", "/y"]) == [(200, 2), (200, 1)]
 
 
 @pytest.mark.parametrize("charset", ["UTF-8", None])
 @pytest.mark.parametrize("user, password", [("Łukasz \"日\"", "€uro"), ("bob", "€uro"), ("日", "Grüße"), ("Zoë", "€")])
-def test_d11_beyond_iso_8859_1_it_is_utf_8(site, charset, user, password):
+def test_rule_d11_users_and_passwords_beyond_iso_8859_1_are_sent_as_utf_8(site, charset, user, password):
     place = site(user=user, password=password, charset=charset)
     assert place.statuses(["/x", "/y"]) == [(200, 2), (200, 1)]
 
 
-def test_d14_each_answer_announces_the_next_nonce(site):
+def test_rule_d14_each_request_uses_the_next_nonce(site):
     for algorithm in ALGORITHMS:
         place = site(algorithm=algorithm, announces=True)
         assert place.statuses(["/x"] * 4) == [(200, 2), (200, 1), (200, 1), (200, 1)]
@@ -111,13 +111,13 @@ def test_d14_each_answer_announces_the_next_nonce(site):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("qop", ["auth", "auth-int"])
-def test_d15_a_right_proof_is_accepted(site, algorithm, qop):
+def test_rule_d15_a_right_proof_is_accepted(site, algorithm, qop):
     place = site(algorithm=algorithm, qop=qop, proof="right", announces=True, user="é", charset="UTF-8")
     assert place.statuses(["/x", "/y"]) == [(200, 2), (200, 1)]
 
 
 @pytest.mark.parametrize("qop, proof", [("auth", "wrong"), ("auth-int", "wrong"), ("auth-int", "of another body")])
-def test_d15_a_wrong_proof_ends_the_fetch_and_nothing_is_remembered(site, qop, proof):
+def test_rule_d15_a_wrong_proof_ends_the_fetch_and_nothing_is_remembered(site, qop, proof):
     place = site(qop=qop, proof=proof)
     for number in [1, 2]:
         error = place.fetch()["error"]
@@ -126,7 +126,7 @@ def test_d15_a_wrong_proof_ends_the_fetch_and_nothing_is_remembered(site, qop, p
     assert place.client.call("credential/list")["result"]["credentials"] == []
 
 
-def test_d15_an_answer_to_head_has_no_body_to_prove(stage):
+def test_rule_d15_an_answer_to_head_has_no_body_to_prove(stage):
     password = stage.secret()
     check = DigestCheck("bob", password, qop="auth-int", proof="right", body=b"")
     server = stage.server(check)
@@ -134,23 +134,23 @@ def test_d15_an_answer_to_head_has_no_body_to_prove(stage):
     assert client.fetch(server.url, method="HEAD")["result"]["status"] == 200
 
 
-def test_d16_outside_of_the_domain_nothing_is_sent_unasked(site):
+def test_rule_d16_outside_the_domain_nothing_is_sent_before_a_challenge(site):
     place = site(domain="/a http://other.example/ /c/d")
     paths = ["/x", "/a/1", "/c/d", "/c/", "/x", "/%61/../a"]
     assert place.statuses(paths) == [(200, 2), (200, 1), (200, 1), (200, 2), (200, 2), (200, 1)]
     assert len(place.asked) == 1
 
 
-def test_d16_a_domain_is_whole_segments(site):
+def test_rule_d16_a_domain_is_whole_segments(site):
     place = site(domain="/other")
     assert place.statuses(["/other", "/other/s", "/others", "/other?s"]) == [(200, 2), (200, 1), (200, 2), (200, 1)]
 
 
-def test_d16_a_domain_of_other_servers_only_covers_nothing(site):
+def test_rule_d16_a_domain_of_other_servers_only_covers_nothing(site):
     assert site(domain="http://other.example/").statuses(["/x", "/x"]) == [(200, 2), (200, 2)]
 
 
-def test_d15_the_shell_helper_says_so_and_ends_with_67(stage):
+def test_rule_d15_the_shell_helper_reports_a_wrong_proof_and_exits_with_67(stage):
     password = stage.secret()
     server = stage.server(DigestCheck("bob", password, proof="wrong"))
     shell = Shell(stage.broker())

@@ -1,36 +1,38 @@
-"""What a person reads at a terminal: the end of a host says whose it is, and is never hidden."""
+"""Texts at a terminal: the end of a host, which identifies its owner, is never hidden."""
 import json
 
+from rig import audit
 from rig.broker import program
 from rig.scripted import ScriptedServer, basic_server, response
 from rig.terminal import Shell, Terminal
 
-#: 253 characters; libcurl takes names below localhost for this machine.
+#: 253 characters; libcurl resolves names below localhost to this machine.
 HOST = "www.mybank.example-login." + ".".join(letter * 63 for letter in "abc") + "." + "d" * 21 + ".evil.localhost"
 
 
 def one_line(text):
-    """What is shown, as though the terminal had no edge."""
+    """Returns the output as on a terminal of unlimited width."""
     return text.decode().replace("\r\n", "\n")
 
 
-def test_a_long_host_is_whole_in_the_question_and_in_the_lists(stage):
+def test_rule_x3_a_long_host_is_shown_whole_in_prompts_and_lists(stage):
     assert len(HOST) == 253
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
-    site = f"http://{HOST}:{server.port}"
-    shell = Shell(stage.broker())
+    site, broker = f"http://{HOST}:{server.port}", stage.broker()
+    shell = Shell(broker)
     terminal = shell.at_terminal("fetch", f"{site}/{'x' * 500}")
     terminal.expect("User: ")
     asked = one_line(terminal.shown)
-    assert f"{site} asks for a log-in." in asked and f"\n  The host has a long name, which ends in {'d' * 21}.evil.localhost\n" in asked
+    assert f"{site} requires a login." in asked and f"\n  The host name is long and ends in {'d' * 21}.evil.localhost\n" in asked
     terminal.type("bob\n")
     terminal.expect("Password for bob: ")
     terminal.type(password + "\n")
     assert terminal.end() == 0
     assert f"  {site}  " in shell.run("credentials", "list").stdout.decode()
-    assert f"used a log-in for {site} " in shell.run("log").stdout.decode()
+    audit.wait_for(lambda: "credentialUsed" in audit.kinds(broker))
+    assert f"used a login for {site} " in shell.run("log").stdout.decode()
 
 
 def test_redirects_are_shown_with_the_whole_host(stage):

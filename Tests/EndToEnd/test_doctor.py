@@ -1,4 +1,4 @@
-"""`watchword doctor`: what it finds, what it says to mend it, and that it changes nothing."""
+"""`watchword doctor`: the problems that it finds, the fixes that it suggests, and that it changes nothing."""
 import json
 import os
 import shutil
@@ -22,7 +22,7 @@ def findings(environment, *arguments):
 
 @pytest.fixture
 def alone(tmp_path):
-    """The environment of somebody who has just logged in, without a broker."""
+    """The environment of a user directly after login, without a broker."""
     runtime, home = tmp_path / "run", tmp_path / "home"
     runtime.mkdir(mode=0o700), home.mkdir()
     return {"HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"], "KRB5CCNAME": f"FILE:{home}/none"}
@@ -37,12 +37,12 @@ def test_a_broker_that_runs(stage):
     assert found["Libraries"]["verdict"] == found["Lock"]["verdict"] == found["Certificates"]["verdict"] == "good"
 
 
-def test_an_agent_and_a_lock_are_seen(stage):
+def test_an_agent_and_a_lock_are_reported(stage):
     client = stage.client()
     client.call("agent/register", {"name": "desk"})
     client.call("broker/lock", {})
     code, found = findings(Shell(stage.brokers[0]).environment)
-    assert code == 0 and found["Agent"]["text"] == "desk asks you for other programs."
+    assert code == 0 and found["Agent"]["text"] == "desk prompts you for other programs."
     assert found["Lock"]["advice"] == "Run: watchword unlock"
 
 
@@ -53,7 +53,7 @@ def test_a_keyring_that_can_be_used(stage, gnome):
 
 def test_none_is_started_and_nothing_written(alone):
     code, found = findings(alone)
-    assert code == 0 and found["Broker"]["text"] == "None is running."
+    assert code == 0 and found["Broker"]["text"] == "It is not running."
     assert "systemctl --user enable --now watchword.socket" in found["Broker"]["advice"]
     assert os.listdir(alone["XDG_RUNTIME_DIR"]) == [] and os.listdir(alone["HOME"]) == []
 
@@ -88,26 +88,26 @@ def test_a_configuration_with_a_mistake(alone):
     with open(path, "w") as file:
         file.write('[proxy]\nurl = "http://proxy.example:3128"\n')
     code, found = findings(alone)
-    assert code == 0 and found["Configuration"]["text"] == f"{path} is in order."
+    assert code == 0 and found["Configuration"]["text"] == f"{path} is valid."
 
 
 def test_a_proxy_that_the_configuration_names(stage):
     broker = stage.configured('[proxy]\nurl = "http://proxy.example:3128"\n')
     _, found = findings({**Shell(broker).environment, "https_proxy": "http://other.example"})
-    assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": "The broker goes through http://proxy.example:3128.", "advice": None}
+    assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": "The broker uses http://proxy.example:3128.", "advice": None}
 
 
 def test_a_proxy_that_only_the_environment_names(alone):
     code, found = findings({**alone, "https_proxy": "http://bob:open@proxy.example:3128"})
     assert code == 0 and found["Proxy"]["verdict"] == "doubtful" and "proxy.url" in found["Proxy"]["advice"]
-    assert "open" not in json.dumps(found["Proxy"]), "the variable may hold a password"
+    assert "open" not in json.dumps(found["Proxy"]), "the variable may contain a password"
 
 
 def test_kerberos_with_a_ticket_and_without(alone, realm, kerberos_users):
     _, found = findings({**alone, **realm.environment()})
     assert found["Kerberos"]["verdict"] == "doubtful" and "kinit" in found["Kerberos"]["advice"]
     _, found = findings({**alone, **realm.log_in("alice", kerberos_users["alice"], "doctor")})
-    assert found["Kerberos"]["verdict"] == "good" and "ticket that is valid" in found["Kerberos"]["text"]
+    assert found["Kerberos"]["verdict"] == "good" and "valid ticket" in found["Kerberos"]["text"]
 
 
 def test_without_the_daemon(alone, tmp_path):
@@ -120,7 +120,7 @@ def test_without_the_daemon(alone, tmp_path):
 def test_for_people_it_is_lines_and_for_terminals_coloured(stage):
     shell = Shell(stage.broker())
     lines = run(shell.environment).stdout.splitlines()
-    assert lines[0].startswith("ok    Socket: /") and any(line.startswith("look  Agent: ") for line in lines)
+    assert lines[0].startswith("ok    Socket: /") and any(line.startswith("warn  Agent: ") for line in lines)
     coloured = shell.at_terminal("doctor")
     coloured.end()
     assert b"\x1b[" not in coloured.shown, "TERM=dumb"

@@ -1,16 +1,20 @@
-"""Clients that die in the middle of their challenges: what they had comes back, and others feel little of it."""
+"""Clients that end in the middle of their challenges: their resources are released, and others are little affected."""
 import json
 import pathlib
 import statistics
 import subprocess
 import time
 
+import pytest
+
 from rig.bodies import eventually
 from rig.scripted import response
 
+pytestmark = pytest.mark.tier3("ten thousand clients, and compares times")
+
 CLIENTS, AT_ONCE = 10_000, 1000
-KEPT = 64  # connections to one server that libcurl keeps, whether or not it is still there
-# Of what the broker has after a tenth of them, and of what a fetch takes while nothing else happens.
+KEPT = 64  # the connections to one server that libcurl keeps open, whether or not the client still exists
+# Relative to the resources of the broker after a tenth of the clients, and to the duration of a fetch without load.
 KILOBYTES, SLOWER = 4096, 40
 
 
@@ -29,7 +33,7 @@ def heard(process):
 
 
 def settled(client, broker, descriptors):
-    """Nothing is left of them."""
+    """Whether no resources of the clients are left."""
     def rest():
         status = client.call("server/status")["result"]
         return [status["challenges"]["pending"], status["fetches"]["running"], status["fetches"]["waiting"], status["engine"]["running"],
@@ -49,7 +53,7 @@ def latencies(client, url, until):
 
 
 def test_ten_thousand_clients_that_die_in_the_middle_of_their_challenges(stage):
-    # As little as possible of what the broker writes down.
+    # Little logging, so that it is not measured.
     broker = stage.broker("--log-level", "warning")
     server = stage.server(lambda request: response(200, b"open"))
     client = stage.client(broker=broker)

@@ -1,5 +1,5 @@
-"""Servers and proxies that die after each byte of what they say, with a challenge on the way: one reply to each fetch, a result
-only where the response was whole, and no password but the fetch's own at anybody."""
+"""Servers and proxies that disconnect after each byte of a response with a challenge: one reply to each fetch, a result only if
+the response was complete, and no password but the fetch's own at any server."""
 import itertools
 import os
 
@@ -10,21 +10,21 @@ from rig.client import password_answer
 from rig.dying import Cut, DyingProxy, DyingServer, DyingTlsServer, Passwords, basic, number_of
 
 AT_ONCE = 64
-# Of what is said in tunnels, which is mostly the handshake of TLS, every so manieth byte.
+# The step between the cuts in tunnels, most of whose data is the TLS handshake.
 STRIDE = int(os.environ.get("WATCHWORD_CUT_STRIDE", "13"))
-KINDS = 64  # of the specification: connections that are somebody's own, such as a tunnel that a password has opened
+KINDS = 64  # from the specification: exclusive connections, such as a tunnel that a password has opened
 DEATHS = {"connectionLost", "malformedResponse"}
 
 
 class Run:
-    """All fetches of one test: `end` has the final reply of each number."""
+    """All fetches of one test; `end` contains the final reply of each number."""
 
     def __init__(self, stage, url, passwords, proxy=None, at_proxy=None, kinds=DEATHS, warm=2, **more):
         self.broker = stage.broker(*more.pop("options", []))
         self.passwords, self.at_proxy, self.url, self.proxy, self.kinds = passwords, at_proxy, url, proxy, kinds
         self.asked, self.numbers, self.more = [], itertools.count(), more
         self.client = stage.client(answer=self.answer, broker=self.broker)
-        # Warm: what is opened once, and how long the responses are.
+        # A first run opens the files that are opened once, and measures the lengths of the responses.
         assert all(self.whole(self.fetch()) for _ in range(warm))
         self.descriptors = self.broker.descriptors
 
@@ -52,7 +52,7 @@ class Run:
         return True
 
     def cut(self, server, cuts):
-        """Gives the cut of each number, with whether its fetch has brought a result."""
+        """Yields the cut of each number, and whether its fetch returned a result."""
         found, waiting = [], []
         for cut in cuts:
             number = next(self.numbers)
@@ -64,7 +64,7 @@ class Run:
         return found + [(number, cut, self.whole((number, self.client.wait(call)))) for number, cut, call in waiting]
 
     def check(self, server, proxy=None):
-        """Nothing at a wrong place, nothing left, and the next fetch goes as before."""
+        """Checks that no secret is at a wrong place, that nothing is left, and that the next fetch works."""
         assert self.whole(self.fetch())
         for request in server.requests:
             number = number_of(request)
@@ -79,18 +79,18 @@ class Run:
         replies = [message["id"] for side, message in self.client.messages if side == "broker" and "method" not in message]
         assert len(replies) == len(set(replies)), "a request was answered twice"
         watch = lambda: self.client.call("server/status")["result"]["engine"]["running"]  # noqa: E731
-        eventually(lambda: watch() == 0, "transfers run")
-        # That an idle connection was closed is noticed by the next fetch that would have it.
+        eventually(lambda: watch() == 0, "transfers are still running")
+        # The broker notices that an idle connection was closed when the next fetch would use it.
         eventually(lambda: self.broker.descriptors <= self.descriptors + 2, lambda: f"{self.broker.descriptors} of {self.descriptors}")
 
 
 def every(what, length, stride=1):
-    """Cuts of a response after each byte, and after the last."""
+    """Yields the cuts of a response after each byte, and after the last."""
     return [Cut(what, at, resets) for resets in [False, True] for at in [*range(0, length, stride), length]]
 
 
 def check_outcomes(found, whole):
-    """Something comes of what has at least so many bytes. A reset behind them may overtake them."""
+    """Checks that responses with at least this many bytes give a result. A reset can overtake the last bytes."""
     for number, cut, came in found:
         assert came == (cut.at >= whole) or (cut.at >= whole and cut.resets), (number, cut, came)
 
@@ -110,11 +110,11 @@ def test_a_server_dies_after_each_byte(stage, way):
     run = Run(stage, lambda number: f"{server.url}/{number:05}/page", own)
     found = run.cut(server, every(401, server.lengths[401]))
     check_outcomes(found, server.lengths[401])
-    # Who was not asked, or only in part, has got nothing.
+    # A fetch whose 401 was cut is not asked about, and sends no password.
     dead = {number for number, _, came in found if not came}
     said = {number_of(request) for request in server.requests if request.authorization}
     assert dead.isdisjoint(number for number, _ in run.asked) and dead.isdisjoint(said)
-    # What ends chunks is the one of no length (RFC 9112 section 8), whether or not the last line feed comes.
+    # A chunked body is complete with its zero-sized chunk (RFC 9112 section 8), whether or not the final line feed arrives.
     check_outcomes(run.cut(server, every(200, server.lengths[200])), server.lengths[200] - (way == "chunks"))
     run.check(server)
 
@@ -124,7 +124,7 @@ def test_a_proxy_dies_after_each_byte(stage, what):
     own, of_proxy = passwords(stage), passwords(stage)
     server, proxy = stage.server(DyingServer(own.check("Basic"))), stage.server(DyingProxy(of_proxy))
     for one in [server, proxy]:
-        stage.allow(own.secret, one)  # plain http: what is for the server passes through the proxy
+        stage.allow(own.secret, one)  # plain http: the login for the server passes through the proxy
     stage.allow(of_proxy.secret, proxy)
     run = Run(stage, lambda number: f"http://server.test:{server.port}/{number:05}/page", own, proxy.url, of_proxy,
               DEATHS | {"proxyFailed"})
@@ -133,7 +133,7 @@ def test_a_proxy_dies_after_each_byte(stage, what):
     dead = {number for number, _, came in found if not came}
     if what == 407:
         assert dead.isdisjoint(number for number, _ in run.asked)
-        assert dead.isdisjoint(number_of(request) for request in server.requests), "the server has heard of it"
+        assert dead.isdisjoint(number_of(request) for request in server.requests), "the server has received the request"
     if what == 401:
         assert dead.isdisjoint(number_of(request) for request in server.requests if request.authorization)
     run.check(server, proxy)
@@ -141,7 +141,7 @@ def test_a_proxy_dies_after_each_byte(stage, what):
 
 def test_a_proxy_dies_after_each_byte_of_a_tunnel(stage, certificates):
     own, of_proxy = passwords(stage), passwords(stage)
-    # Each fetch is to a host of its own, by which the proxy knows it.
+    # Each fetch has a host of its own, by which the proxy identifies it.
     certificates.authority.issue("tunnel", ["*.tunnel.test"]).write(certificates.folder, "tunnel")
     server = stage.server(DyingTlsServer(certificates, "tunnel", own.check("Basic")))
     proxy = stage.server(DyingProxy(of_proxy))
@@ -150,12 +150,12 @@ def test_a_proxy_dies_after_each_byte_of_a_tunnel(stage, certificates):
     run = Run(stage, lambda number: f"https://s{number:05}.tunnel.test:{server.port}/{number:05}/page", own, proxy.url, of_proxy,
               DEATHS | {"proxyFailed", "tlsFailed"}, warm=KINDS + 2, options=["--ca-file", str(certificates / "ca.pem")])
     found = run.cut(proxy, every(407, proxy.lengths[407]))
-    # libcurl hands the body of this one over to nobody.
+    # libcurl does not deliver the body of this response.
     check_outcomes(found, proxy.lengths[407] - len(b"who are you?"))
     dead = {number for number, _, came in found if not came}
     assert dead.isdisjoint(number for number, _ in run.asked)
     assert dead.isdisjoint(number_of(request) for request in proxy.requests if request.header("Proxy-Authorization"))
-    # "HTTP/1.1 200 Connection established" byte for byte, the rest by strides: how long it is differs a little.
+    # Each byte of "HTTP/1.1 200 Connection established", the rest in steps, because its length varies a little.
     start, length = 40, proxy.lengths["tunnel"]
     assert not any(came for _, _, came in run.cut(proxy, every("tunnel", start)))
     for number, cut, came in run.cut(proxy, [cut for cut in every("tunnel", length, STRIDE) if cut.at > start]):

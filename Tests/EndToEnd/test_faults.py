@@ -1,7 +1,7 @@
-"""Calls of the broker that fail, one at a time and by and by: the fetch has its one reply, or its connection ends; the next one goes
-as ever; no password is where it does not belong; nobody waits for ever.
+"""Failing system calls of the broker, single and repeated: each fetch gets its one reply, or its connection ends; the next
+fetch works as before; no password is where it must not be; no client waits forever.
 
-Every errno is one that the call may really end with. WATCHWORD_FAULTS=all makes each single call fail, and not only some.
+Every errno is one that the call can really return. WATCHWORD_FAULTS=all makes each single call fail, not only some.
 """
 import os
 import signal
@@ -16,13 +16,15 @@ from rig.dying import basic
 from rig.faults import Faults, build
 from rig.scripted import ScriptedServer, basic_server, response
 
+pytestmark = pytest.mark.tier3("many runs of one conversation")
+
 ALL = os.environ.get("WATCHWORD_FAULTS") == "all"
-PLACES = 8  # how many single calls of each kind fail, unless all do
+PLACES = 8  # the number of single calls of each kind that fail, unless all do
 MEMORY_PLACES = 24
 EVERY = [2, 3, 7] if ALL else [3]
 WITHIN = 20
 
-# What the calls of each kind may end with.
+# The errors that the calls of each kind can return.
 ERRORS = {
     "accept": ["EAGAIN", "ECONNABORTED", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EINTR", "EPERM", "EPROTO", "ENETDOWN"],
     "read": ["EINTR", "EAGAIN", "ECONNRESET", "ENOMEM", "ETIMEDOUT"],
@@ -42,12 +44,12 @@ def library(tmp_path_factory):
 
 
 PAGE = b"x" * 3000
-LARGE = 1_200_000  # a body of a challenge that is kept in a file
+LARGE = 1_200_000  # the body of a challenge that is buffered in a file
 
 
 class Scene:
-    """A broker whose calls can be made to fail, and three servers: one asks for a password, one for a token too long for the pages
-    that secrets share, each time on a new connection and with a large body; one must get neither."""
+    """A broker whose calls can be made to fail, and three servers: one requires a password, one requires a token too long for
+    the pages that secrets share, each time on a new connection and with a large body, and one must receive neither."""
 
     def __init__(self, stage, library):
         self.stage, self.library, self.count = stage, library, 0
@@ -75,8 +77,8 @@ class Scene:
         return self.broker.process.poll() is None
 
     def attempt(self):
-        """A whole conversation: what is behind a password, a body in steps, what is behind a token. The replies that came, and `None`
-        in place of those before which the connection has ended; whoever hears neither has waited too long."""
+        """Makes three requests: a page behind a password, a body in steps, and a page behind a token. Returns the replies, with
+        `None` for those before which the connection ended; waiting longer than the limit is a failure."""
         try:
             client = self.stage.client(
                 broker=self.broker, delivery=None, answer=lambda challenge: password_answer("bob", self.password))
@@ -92,7 +94,7 @@ class Scene:
         replies = [self.call(client, *one) for one in wanted]
         for begun, length in zip(replies[3:], [len(PAGE), LARGE]):
             replies += self.take_body(client, begun, length)
-        # Without what was remembered the next attempt is asked again; and whatever is said twice has been said by then.
+        # After the session is cleared, the next attempt is challenged again; a second reply would have arrived before this one.
         replies.append(self.call(client, "session/clear", {}))
         ids = [message["id"] for side, message in client.messages if side == "broker" and "method" not in message]
         assert len(ids) == len(set(ids)), "a request was answered twice"
@@ -100,7 +102,7 @@ class Scene:
         return replies
 
     def take_body(self, client, begun, length):
-        """The replies to each `fetch/read` until the body ends, or the fetch fails."""
+        """Returns the replies to each `fetch/read` until the body ends or the fetch fails."""
         replies, count = [begun], 0
         while replies[-1] and "result" in replies[-1]:
             replies.append(self.call(client, "fetch/read", {"fetchId": begun["result"]["fetchId"]}))
@@ -108,7 +110,7 @@ class Scene:
             if part:
                 count += len(part["data"]["value"])
                 if part["eof"]:
-                    assert count == length, "a part of a body was taken for the whole"
+                    assert count == length, "an incomplete body was reported as complete"
                     break
         return replies[1:]
 
@@ -124,7 +126,7 @@ class Scene:
             return client.replies.get(call)
 
     def check(self, replies, where):
-        """No reply says more than is true, and no server has heard what is not for it."""
+        """Checks that no reply claims more than is true, and that no server received a secret of another one."""
         for reply in replies:
             if reply and "status" in reply.get("result", {}):
                 assert reply["result"]["status"] in (200, 401), (where, reply)
@@ -134,7 +136,7 @@ class Scene:
         assert set(self.page.authorizations) <= {None}, where
 
     def check_well(self, where):
-        """Without faults everything goes."""
+        """Checks that everything works without faults."""
         assert self.is_alive, (where, self.broker.log[-1500:])
         replies = self.attempt()
         assert all(reply and "result" in reply for reply in replies), (where, replies)
@@ -147,7 +149,7 @@ def scene(stage, library):
 
 
 def places(count, most):
-    """Which of so many calls are to fail."""
+    """Returns which of the calls are to fail."""
     return range(1, count + 1) if ALL else sorted({1 + number * count // most for number in range(min(most, count))})
 
 
@@ -186,15 +188,15 @@ def test_calls_fail_again_and_again(scene, kind):
             scene.check_well((kind, every, error))
 
 
-def test_the_broker_ends_when_it_can_accept_nobody_for_a_minute(scene):
-    """So that whoever has started it starts it again. Its clock jumps between the failures."""
+def test_the_broker_ends_when_it_can_accept_no_client_for_a_minute(scene):
+    """It exits so that its service manager starts it again. Its clock jumps between the failures."""
     client = scene.stage.client(broker=scene.broker, delivery=None)
     assert client.call("ping")["result"] == {}
     with scene.faults.failing("accept", 1, "EPERM", every=True) as faults, socket.socket(socket.AF_UNIX) as waiting:
         waiting.connect(scene.broker.socket)
         for number in range(1, 7):
             eventually(lambda: faults["failed"] >= number, lambda: scene.broker.log[-1500:])
-            assert client.call("ping")["result"] == {}, "who is there already is served"
+            assert client.call("ping")["result"] == {}, "existing clients are served"
             scene.faults.sleep(9)
         eventually(lambda: faults["failed"] >= 7 or not scene.is_alive, lambda: scene.broker.log[-1500:])
         scene.faults.sleep(9)
@@ -204,8 +206,8 @@ def test_the_broker_ends_when_it_can_accept_nobody_for_a_minute(scene):
     client.close()
 
 
-def test_what_was_not_locked_is_locked_when_it_can_be(scene):
-    """What the kernel will not lock is not remembered; a moment in which it would not lock is not the end of remembering."""
+def test_memory_that_was_not_locked_is_locked_when_possible(scene):
+    """Secrets that the kernel does not lock are not remembered; after a temporary failure, remembering works again."""
     asked = []
     client = scene.stage.client(
         broker=scene.broker, answer=lambda challenge: asked.append(challenge) or password_answer("bob", scene.password))
@@ -218,25 +220,25 @@ def test_what_was_not_locked_is_locked_when_it_can_be(scene):
     assert len(asked) == 4
 
 
-# How GLib, libstdc++ and the broker itself end a process that has no memory.
+# The ways in which GLib, libstdc++ and the broker itself end a process without memory.
 ENDS = {-signal.SIGTRAP, -signal.SIGILL, -signal.SIGABRT}
-# Swift's runtime, where it does not look at what malloc gives, reads from address 0.
+# Swift's runtime, where it does not check the result of malloc, reads from address 0.
 ENDS_OF_SWIFT = {*ENDS, -signal.SIGSEGV}
 
 
 def fail_memory(scene, kind, nth):
-    """Gives whether the broker has lived on."""
+    """Returns whether the broker is still running."""
     with scene.faults.failing(kind, nth, "ENOMEM") as faults:
         replies = scene.attempt()
         has_failed = faults["failed"] == 1
     scene.check(replies, (kind, nth))
-    # A process that ends closes its sockets before anybody can wait for it.
+    # An exiting process closes its sockets before its parent can wait for it.
     if has_failed and None in replies:
         time.sleep(0.1)
     if not scene.is_alive:
         code = scene.broker.process.wait(WITHIN)
         assert code in (ENDS_OF_SWIFT if kind == "memory" else ENDS), (kind, nth, code, scene.broker.log[-1500:])
-        # In the same place: what the dead one has left is not in the way.
+        # The next broker uses the same path: files of the previous broker do not prevent its start.
         scene.broker.start()
         return False
     scene.check_well((kind, nth))
@@ -244,18 +246,18 @@ def fail_memory(scene, kind, nth):
 
 
 @pytest.mark.parametrize("kind, most", [("mmap", 4), ("memory", MEMORY_PLACES), ("library-memory", MEMORY_PLACES)])
-def test_memory_fails(scene, kind, most):
-    """The broker says that it has no memory, or ends at once; it does not go on with what is not there."""
+def test_memory_allocation_fails(scene, kind, most):
+    """The broker reports that it has no memory, or exits at once; it does not continue with missing data."""
     count = counted(scene, kind)
-    # The first calls of a library are for the first message, whose request nobody knows yet.
+    # The first calls of a library are made for the first message, whose request is not known yet.
     chosen = {*places(count, most), *(range(1, 30, 2) if kind == "library-memory" else [])}
     lived = [fail_memory(scene, kind, nth) for nth in sorted(chosen)]
-    print(f"{kind}: {count} calls, {len(lived)} failed, and {sum(lived)} times the broker went on")
+    print(f"{kind}: {count} calls, {len(lived)} failed, and {sum(lived)} times the broker continued")
 
 
 @pytest.mark.parametrize("kind", [*ERRORS, "mmap", "memory", "library-memory"])
 def test_a_call_fails_at_the_start(scene, kind):
-    """The broker starts, or says why not."""
+    """The broker starts, or reports why it cannot."""
     assert scene.broker.stop() == 0
 
     def start(nth, error):

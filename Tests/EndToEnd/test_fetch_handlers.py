@@ -1,4 +1,5 @@
-"""A handler for a single fetch, beside the subscription of its connection: who is asked, in which order, and what is sent."""
+"""A handler for a single fetch, beside the subscription of its connection: which respondent is asked, in which order, and what
+is sent."""
 import asyncio
 import socket
 import threading
@@ -26,7 +27,7 @@ def place(stage):
     return server, password
 
 
-def test_the_order_is_handler_connection_agent(stage, place):
+def test_rule_15_the_order_is_handler_connection_agent(stage, place):
     server, password = place
     asked = []
 
@@ -44,7 +45,7 @@ def test_the_order_is_handler_connection_agent(stage, place):
     assert asked == [("client", "fetch", call), ("client", None, None), ("agent", None, None)]
 
 
-def test_it_needs_no_subscription_and_may_be_told_by_a_notification(stage, place):
+def test_a_handler_needs_no_subscription_and_may_get_notifications(stage, place):
     server, password = place
     client = stage.client(delivery="none")
     call = client.start("fetch/run", {"url": server.url, "auth": {"handler": {"delivery": "notification"}}})
@@ -56,7 +57,7 @@ def test_it_needs_no_subscription_and_may_be_told_by_a_notification(stage, place
     assert client.fetch(server.url + "/")["result"]["status"] == 200, "from the session"
 
 
-def test_what_is_stored_waits_for_its_yes(stage, place):
+def test_a_stored_credential_waits_for_the_handlers_answer(stage, place):
     server, password = place
     client = stage.client(answer=lambda challenge: {"action": "default" if handled(challenge) else "continue"})
     space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
@@ -66,16 +67,16 @@ def test_what_is_stored_waits_for_its_yes(stage, place):
     call = silent.start("fetch/run", {"url": server.url, "auth": {"handler": {"mode": "everything"}}})
     asked = silent.challenges.get(timeout=20)
     assert asked["params"]["proposedCredential"]["source"] == "session" and server.authorizations == [None]
-    # It dies: nothing that is stored is sent (semantics rule 26).
+    # The handler disconnects: no stored credential is sent (SEMANTICS rule 26).
     silent.close()
     observer = stage.client()
-    eventually(lambda: not observer.call("fetch/list")["result"]["fetches"], "it is still there")
+    eventually(lambda: not observer.call("fetch/list")["result"]["fetches"], "the fetch has not ended")
     assert server.authorizations == [None]
     assert client.fetch(server.url, auth={"handler": {"mode": "everything"}})["result"]["status"] == 200
 
 
-def test_who_cannot_answer_any_more_is_not_asked_and_sends_nothing(stage):
-    """It has shut down its writing side before the server challenges."""
+def test_a_handler_that_cannot_answer_is_not_asked_and_sends_nothing(stage):
+    """The client has shut down its writing side before the server challenges."""
     gate, password = threading.Event(), stage.secret()
     inner = basic_server("bob", password).handler
     server = stage.server(lambda request: gate.wait(20) and inner(request))
@@ -84,9 +85,9 @@ def test_who_cannot_answer_any_more_is_not_asked_and_sends_nothing(stage):
     stored = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
     client.call("credential/store", {"protectionSpace": space, "credential": stored})
     call = client.start("fetch/run", {"url": server.url, "auth": {"handler": {"mode": "everything"}}})
-    eventually(lambda: server.requests, "no request")
+    eventually(lambda: server.requests, "the server has received no request")
     client.socket.shutdown(socket.SHUT_WR)
-    # The broker has heard of it before it hears this.
+    # The broker has handled the shutdown before this reply.
     assert "result" in stage.client().call("ping")
     gate.set()
     assert client.wait(call)["result"]["status"] == 401
@@ -94,13 +95,14 @@ def test_who_cannot_answer_any_more_is_not_asked_and_sends_nothing(stage):
 
 
 def test_each_handler_is_asked_whatever_the_connection_decides(stage, place):
-    """Two fetches of one client into one space: the subscription has the question, and the one with a handler waits."""
+    """Two fetches of one client into one protection space: the subscription has the question, and the fetch with a handler
+    waits."""
     server, password = place
     client = stage.client()
     first = client.start("fetch/run", {"url": server.url + "/1"})
     asked = client.challenges.get(timeout=20)
     second = client.start("fetch/run", {"url": server.url + "/2", "auth": {"handler": {}}})
-    eventually(lambda: client.call("server/status")["result"]["fetches"]["waiting"] == 1, "it does not wait")
+    eventually(lambda: client.call("server/status")["result"]["fetches"]["waiting"] == 1, "the fetch does not wait")
     client.reply(asked, {"action": "continue"})
     assert client.wait(first)["result"]["status"] == 401
     own = client.challenges.get(timeout=20)
@@ -109,7 +111,7 @@ def test_each_handler_is_asked_whatever_the_connection_decides(stage, place):
     assert client.wait(second)["result"]["status"] == 200
 
 
-def test_the_next_round_of_a_scheme_is_for_whoever_made_the_last_one(stage):
+def test_the_next_round_of_a_scheme_is_for_the_respondent_of_the_last_one(stage):
     def handle(request):
         if request.authorization == "Steps two":
             return response(200, b"welcome")
@@ -129,7 +131,7 @@ def test_the_next_round_of_a_scheme_is_for_whoever_made_the_last_one(stage):
         found = client.fetch(server.url, auth={"handler": {}})
         assert found["result"]["status"] == 200, found
     assert asked == [("fetch", None), ("fetch", "after-one")] * 2
-    # Also where the handler has passed.
+    # The same applies after the handler has answered `default`.
     asked.clear()
     client = stage.client(answer=lambda challenge: answer(challenge) if not handled(challenge) else {"action": "default"})
     assert client.fetch(server.url, auth={"handler": {}})["result"]["status"] == 200
@@ -151,14 +153,14 @@ def test_a_client_that_ends_its_subscription_keeps_the_handler(stage, place):
 @pytest.mark.parametrize("auth, member", [
     ({"handler": {"delivery": "result"}}, "delivery"), ({"handler": {"hosts": ["h"]}}, "hosts"),
     ({"handler": {"methods": "all"}}, "methods"), ({"handler": {}, "interaction": "agent"}, "handler"), ({"handler": True}, "handler")])
-def test_what_is_no_handler_is_refused(stage, auth, member):
+def test_an_invalid_handler_is_refused(stage, auth, member):
     failure = stage.client().fetch("http://127.0.0.1:1/", auth=auth)["error"]
     assert failure["data"]["kind"] == "invalidParams" and member in str(failure["data"])
 
 
-def test_it_does_not_go_with_questions_as_results(stage):
+def test_a_handler_is_refused_with_delivery_result(stage):
     failure = stage.client(delivery="result").fetch("http://127.0.0.1:1/", auth={"handler": {}})["error"]
-    assert failure["data"]["kind"] == "invalidParams" and "deliveries" in str(failure["data"])
+    assert failure["data"]["kind"] == "invalidParams" and "requires delivery request or notification" in str(failure["data"])
 
 
 def test_python(site):
@@ -173,7 +175,7 @@ def test_python(site):
 
 
 def test_python_with_many_at_once(site):
-    """Each fetch is asked about at its own handler."""
+    """Each handler receives the challenge of its own fetch."""
     async def run():
         asked = {}
 

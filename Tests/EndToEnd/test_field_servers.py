@@ -1,4 +1,4 @@
-"""Servers and proxies that are stricter or sloppier than the others: what they let through is what counts."""
+"""Servers and proxies that are stricter or more lenient than others: their acceptance decides."""
 import contextlib
 
 import pytest
@@ -10,7 +10,7 @@ from rig.scripted import DigestCheck, ScriptedServer, response
 
 @pytest.fixture
 def start(stage):
-    """`start(make, password)` starts a server for bob in a folder of its own."""
+    """`start(make, password)` starts a server for the user bob with a folder of its own."""
     with contextlib.ExitStack() as stack:
         def started(make, password, *more):
             folder = stack.enter_context(reachable_folder(make.__name__))
@@ -23,7 +23,7 @@ def start(stage):
 
 @pytest.fixture(params=["tinyproxy", "squid"])
 def forwarder(request, stage, tmp_path):
-    """The URL of a proxy that forwards and asks nobody."""
+    """The URL of a proxy that forwards without a login."""
     if request.param == "squid":
         yield request.getfixturevalue("squid").url("open")
     else:
@@ -32,7 +32,7 @@ def forwarder(request, stage, tmp_path):
 
 
 def clients(stage, password, proxy=None):
-    """A client that answers as bob, and the questions that it was asked."""
+    """A client that answers as bob, and its challenges."""
     asked = []
     broker = stage.configured(f'[proxy]\nurl = "{proxy}"\n' if proxy else "")
     return stage.client(answer=lambda params: asked.append(params) or password_answer("bob", password), broker=broker), asked
@@ -54,10 +54,10 @@ def test_digest_through_a_proxy_that_forwards(stage, start, request, forwarder, 
         path = "/page.txt" if site == "wsgidav" else "/private/page.txt"
     client, asked = clients(stage, password, forwarder)
     url = f"http://127.0.0.1:{server.port}{path}"
-    # httpbin 0.7 breaks over a query.
+    # httpbin 0.7 fails on a query.
     results = [client.fetch(url + query)["result"] for query in ["", "" if site == "httpbin" else "?a=b%22c", ""]]
     assert [result["status"] for result in results] == [200] * 3
-    # Behind a proxy 127.0.0.1 is not this machine: each fetch is asked about. None of the answers is refused.
+    # Behind a proxy, 127.0.0.1 is not this machine, so each fetch is asked about. None of the answers is refused.
     assert [(one["protectionSpace"]["isProxy"], one["previousFailureCount"]) for one in asked] == [(False, 0)] * 3
     assert [result["auth"]["user"] for result in results] == [user] * 3
     if site.startswith("lighttpd"):
@@ -66,7 +66,7 @@ def test_digest_through_a_proxy_that_forwards(stage, start, request, forwarder, 
 
 
 def test_the_server_behind_a_proxy_is_told_the_path(stage, forwarder):
-    """What a forwarding proxy makes of the request line is what the server compares with."""
+    """The server compares the `uri` with the request line that the forwarding proxy sends."""
     password = stage.secret()
     check = DigestCheck("bob", password)
     server = stage.server(check)
@@ -79,7 +79,7 @@ def test_the_server_behind_a_proxy_is_told_the_path(stage, forwarder):
 
 @pytest.mark.parametrize("proxy", ["apache_proxy", "squid digest"])
 def test_digest_of_the_proxy_itself(stage, start, request, proxy):
-    """A proxy that asks for itself sees the whole URL in the request line, and compares with that."""
+    """A proxy that requires a login itself receives the whole URL in the request line, and compares it."""
     password = stage.secret()
     if proxy == "apache_proxy":
         server = start(field_servers.apache_proxy, password)
@@ -109,7 +109,7 @@ def test_proxy_py_asks_for_basic_without_a_realm(stage, start):
     password = stage.secret()
     server = start(field_servers.proxy_py, password)
     origin = stage.server(ScriptedServer(lambda request: response(200, b"through")))
-    stage.allow(password, origin)  # proxy.py 2.4 hands on what was for itself.
+    stage.allow(password, origin)  # proxy.py 2.4 forwards the login that was for itself.
     client, asked = clients(stage, password, f"http://127.0.0.1:{server.port}")
     results = [client.fetch(origin.url)["result"] for _ in range(2)]
     assert [(result["status"], result["exchanges"]) for result in results] == [(200, 2), (200, 1)]
@@ -130,10 +130,10 @@ def test_rule_29_two_repositories_of_a_registry_cost_two_questions(stage, tmp_pa
         for number in range(6):
             result = client.fetch(f"http://127.0.0.1:{registry.port}/v2/{'ab'[number % 2]}/tags/list")["result"]
             codes.append((result["status"], "NAME_UNKNOWN" in result["body"]["value"], result["exchanges"]))
-        # The repositories are empty: only who may look hears that.
+        # The repositories are empty, which only an authorised client learns.
         assert codes == [(404, True, 2)] * 2 + [(404, True, 1)] * 4
         assert asked == ["repository:a:pull", "repository:b:pull"]
-        # The same place, for more: the token that is too narrow stays, and one for this is asked about.
+        # The same path with a wider scope: the narrower token stays stored, and one for this scope is asked about.
         pushed = client.fetch(f"http://127.0.0.1:{registry.port}/v2/a/blobs/uploads/", method="POST")["result"]
         assert (pushed["status"], len(asked)) == (202, 3) and "push" in asked[-1]
         again = client.fetch(f"http://127.0.0.1:{registry.port}/v2/a/tags/list")["result"]

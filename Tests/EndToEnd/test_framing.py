@@ -1,4 +1,4 @@
-"""Where a response ends and leads, said once; and what comes after a body."""
+"""The length and the target of a response must be unambiguous; and trailers after a body."""
 import pytest
 from rig.bodies import Download
 from rig.client import password_answer
@@ -14,7 +14,7 @@ def raw(status, *fields, body=b"ok"):
     ["Content-Length: -1"], ["Content-Length: 2 2"], ["Content-Length: 2,"],
 ])
 @pytest.mark.parametrize("status", [200, 401, 302])
-def test_lengths_that_readers_could_understand_in_two_ways(stage, status, fields):
+def test_ambiguous_lengths_are_malformed(stage, status, fields):
     more = {401: ['WWW-Authenticate: Basic realm="x"'], 302: ["Location: /there"], 200: []}[status]
     server = stage.server(ScriptedServer(lambda request: raw(status, *more, *fields)))
     asked = []
@@ -25,7 +25,7 @@ def test_lengths_that_readers_could_understand_in_two_ways(stage, status, fields
 
 
 @pytest.mark.parametrize("fields", [["Content-Length: 2", "Content-Length: 2"], ["Content-Length: 2, 2"]])
-def test_the_same_length_twice_is_one(stage, fields):
+def test_a_repeated_equal_length_is_accepted(stage, fields):
     server = stage.server(ScriptedServer(lambda request: raw(200, *fields)))
     assert stage.client().fetch(server.url)["result"]["body"]["value"] == "ok"
 
@@ -39,7 +39,7 @@ def test_two_locations_are_malformed(stage, second):
 
 
 @pytest.mark.parametrize("field", ["Location:", "Location:   "])
-def test_an_empty_location_is_no_redirect(stage, field):
+def test_an_empty_location_is_not_a_redirect(stage, field):
     server = stage.server(ScriptedServer(lambda request: raw(302, field, "Content-Length: 2")))
     result = stage.client().fetch(server.url)["result"]
     assert (result["status"], result["body"]["value"], len(server.requests)) == (302, "ok", 1)
@@ -60,14 +60,14 @@ def test_the_limit_of_the_body_is_for_the_final_one(stage):
     client = stage.client(answer=lambda params: password_answer("bob", password, persistence="none"))
     assert client.fetch(server.url, maxBodyBytes=10)["result"]["body"]["value"] == "in"
     assert Download(client, server.url, maxBodyBytes=10).attach().read() == b"in"
-    # A challenge that nobody answers is final.
+    # A challenge without an answer is final.
     quiet = stage.client(delivery=None)
     assert quiet.fetch(server.url, maxBodyBytes=10)["error"]["data"]["kind"] == "tooLarge"
     assert quiet.fetch(server.url, maxBodyBytes=100_000)["result"]["status"] == 401
 
 
 def trailing(check):
-    """What `check` says in Authentication-Info comes after the body."""
+    """Sends the Authentication-Info of `check` after the body."""
     def handle(request):
         head, body = check(request).split(b"\r\n\r\n", 1)
         lines = head.split(b"\r\n")
@@ -101,18 +101,18 @@ LARGE = b"0123456789abcdef" * 20_000
 @pytest.mark.parametrize("in_trailer, qop, proof", [
     (True, "auth", "wrong"), (True, "auth-int", "wrong"), (True, "auth-int", "of another body"), (False, "auth-int", "of another body"),
     (False, "auth-int", "wrong")])
-def test_d15_a_wrong_proof_after_or_about_the_body_counts(digest, body, in_steps, in_trailer, qop, proof):
+def test_rule_d15_a_wrong_proof_after_or_about_the_body_fails_the_fetch(digest, body, in_steps, in_trailer, qop, proof):
     check, server, client, asked = digest(in_trailer, qop=qop, proof=proof, body=body)
     for number in [1, 2]:
         if in_steps:
             download = Download(client, server.url)
             attached = download.try_to_attach()
-            # A small one may have ended before.
+            # A small body may have ended before.
             if "result" in attached.reply:
                 attached.read()
             assert download.failure() == "serverNotAuthentic"
         else:
-            # Above the inline limit the body is on its way when the result comes.
+            # Above the inline limit, the body is still arriving when the result is sent.
             error = client.fetch(server.url, maxInlineBodyBytes=1 << 20)["error"]
             assert error["data"]["kind"] == "serverNotAuthentic"
         assert len(asked) == number, "nothing is remembered"
@@ -121,7 +121,7 @@ def test_d15_a_wrong_proof_after_or_about_the_body_counts(digest, body, in_steps
 @pytest.mark.parametrize("body", [b"welcome", LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("in_steps", [False, True])
 @pytest.mark.parametrize("qop", ["auth", "auth-int"])
-def test_d14_and_d15_a_right_proof_and_the_next_nonce_come_after_the_body(digest, body, in_steps, qop):
+def test_rule_d14_and_d15_a_right_proof_and_the_next_nonce_after_the_body_are_used(digest, body, in_steps, qop):
     check, server, client, asked = digest(True, qop=qop, proof="right", announces=True, body=body)
     for _ in range(3):
         if in_steps:

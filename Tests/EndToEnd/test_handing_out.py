@@ -1,4 +1,4 @@
-"""credential/get: the one way in which a secret leaves, for programs that the configuration names."""
+"""credential/get: the only way to release a secret, for programs that the configuration names."""
 import os
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def password():
     return "handed" + os.urandom(8).hex()
 
 
-def test_nobody_is_given_anything_by_default(stage, password):
+def test_rule_a5_no_stored_secret_is_released_by_default(stage, password):
     client = stage.client()
     store(client, password)
     reply = get(client)
@@ -46,10 +46,10 @@ def test_nobody_is_given_anything_by_default(stage, password):
     assert password.encode() not in client.received_bytes
 
 
-def test_a_program_that_is_named_gets_those_of_its_hosts(stage, password):
+def test_a_listed_program_gets_the_credentials_of_its_hosts(stage, password):
     broker = allowing(stage, f"{PROGRAM} git.example.com")
     client = stage.client(broker=broker)
-    assert kind(get(client)) == "keyringUnavailable", "the session has nothing, and there is no keyring"
+    assert kind(get(client)) == "keyringUnavailable", "the session is empty, and there is no keyring"
     store(client, password)
     assert get(client)["result"] == {
         "credential": {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}, "source": "session"}
@@ -58,7 +58,7 @@ def test_a_program_that_is_named_gets_those_of_its_hosts(stage, password):
     assert kind(get(client, user="amy")) == "keyringUnavailable"
 
 
-def test_another_program_gets_nothing(stage, password):
+def test_another_program_is_refused(stage, password):
     broker = allowing(stage, "/usr/bin/git git.example.com")
     client = stage.client(broker=broker)
     store(client, password)
@@ -66,7 +66,7 @@ def test_another_program_gets_nothing(stage, password):
     assert password.encode() not in client.received_bytes
 
 
-def test_it_is_in_the_log_without_the_secret(stage, password):
+def test_a_release_is_recorded_without_the_secret(stage, password):
     broker = allowing(stage, f"{PROGRAM} git.example.com")
     client = stage.client(broker=broker)
     store(client, password)
@@ -78,14 +78,14 @@ def test_it_is_in_the_log_without_the_secret(stage, password):
     assert password not in broker.log
 
 
-def test_a_locked_broker_gives_nothing(stage, password):
+def test_a_locked_broker_releases_nothing(stage, password):
     client = stage.client(broker=allowing(stage, f"{PROGRAM} git.example.com"))
     store(client, password)
     client.call("broker/lock", {})
     assert kind(get(client)) == "locked"
 
 
-def test_not_on_the_restricted_socket(stage, password):
+def test_nothing_is_released_on_the_restricted_socket(stage, password):
     broker = allowing(stage, f"{PROGRAM} git.example.com")
     store(stage.client(broker=broker), password)
     other = Client(os.path.join(os.path.dirname(broker.socket), "restricted.sock"))
@@ -94,8 +94,8 @@ def test_not_on_the_restricted_socket(stage, password):
     assert password.encode() not in other.received_bytes
 
 
-def test_a_process_that_has_become_another_program_gets_nothing(stage, password, tmp_path):
-    """It connects as the program that is named, and asks as another one."""
+def test_a_process_that_has_become_another_program_is_refused(stage, password, tmp_path):
+    """It connects as the named program, and sends its request as another one."""
     broker = allowing(stage, f"{PROGRAM} git.example.com")
     store(stage.client(broker=broker), password)
     connect = ("import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); os.dup2(s.fileno(), 0);"
@@ -108,7 +108,7 @@ def test_a_process_that_has_become_another_program_gets_nothing(stage, password,
     assert password not in done.stdout
 
 
-def test_what_a_server_has_accepted_comes_before_what_nobody_has_tried(stage, password):
+def test_an_accepted_login_precedes_untried_ones(stage, password):
     broker = allowing(stage, f"{PROGRAM} 127.0.0.1")
     accepted = stage.secret()
     server = stage.server(basic_server("bob", accepted))
@@ -118,7 +118,7 @@ def test_what_a_server_has_accepted_comes_before_what_nobody_has_tried(stage, pa
     assert client.fetch(server.url)["result"]["status"] == 200
     client.call("credential/store", {"protectionSpace": space, "credential": {
         "type": "password", "user": "amy", "password": password, "persistence": "forSession"}})
-    # A client's own; what it has received holds the secret by design.
+    # The client's own files; the data that it received contains the secret by design.
     reader = Client(broker.socket)
     try:
         found = reader.call("credential/get", {"protectionSpace": space})["result"]["credential"]
@@ -128,7 +128,7 @@ def test_what_a_server_has_accepted_comes_before_what_nobody_has_tried(stage, pa
         reader.close()
 
 
-def test_of_the_keyring_what_fits(stage, gnome, password):
+def test_a_matching_keyring_item_is_released(stage, gnome, password):
     broker = stage.configured(f'[credentials]\nhand-out = ["{PROGRAM} git.example.com"]\n', environment=gnome.environment)
     client = stage.client(broker=broker)
     store(client, password, persistence="permanent")
@@ -138,10 +138,10 @@ def test_of_the_keyring_what_fits(stage, gnome, password):
     assert get(client)["result"]["credential"]["user"] == "bob", "the first is the default"
     assert get(client, user="amy")["result"]["credential"]["password"] == password + "2"
     plain = client.call("credential/get", {"protectionSpace": {"protocol": "http", "host": "git.example.com"}, "user": "amy"})
-    assert kind(plain) == "unknownCredential", "stored for https, it is not good for http"
+    assert kind(plain) == "unknownCredential", "a login stored for https is not used for http"
 
 
-def test_a_sandbox_gets_nothing(stage, password):
+def test_a_sandboxed_program_is_refused(stage, password):
     broker = allowing(stage, f"{PROGRAM} git.example.com")
     store(stage.client(broker=broker), password)
     command, info = subjects.flatpak()
@@ -152,18 +152,18 @@ def test_a_sandbox_gets_nothing(stage, password):
 
 
 @pytest.mark.parametrize("persistence", ["forSession", "permanent"])
-def test_no_copy_is_left_of_what_was_given_out(stage, gnome, password, persistence):
+def test_no_copy_of_a_released_credential_is_left(stage, gnome, password, persistence):
     broker = stage.configured(f'[credentials]\nhand-out = ["{PROGRAM} git.example.com"]\n', environment=gnome.environment)
     client = stage.client(broker=broker)
     store(client, password, persistence=persistence)
     for _ in range(3):
         assert get(client)["result"]["credential"]["password"] == password
     client.call("session/clear", {})
-    eventually(lambda: memory.places(broker.process.pid, password) == [], "a copy is left", 3)
+    eventually(lambda: memory.places(broker.process.pid, password) == [], "a copy of the password is in memory", 10)
 
 
-def test_another_file_under_the_name_gets_nothing(stage, password):
-    """In a mount namespace of its own a program has any path that it likes."""
+def test_another_file_with_the_same_path_is_refused(stage, password):
+    """In a mount namespace of its own, a program can have any path."""
     broker = allowing(stage, "/usr/bin/git git.example.com")
     store(stage.client(broker=broker), password)
     ask = ("use Socket; socket(my $s, PF_UNIX, SOCK_STREAM, 0); connect($s, sockaddr_un($ARGV[0])) or die; syswrite($s,"

@@ -1,4 +1,4 @@
-"""The shell helper as its user meets it: at a terminal, without one, and in a pipe."""
+"""The helper at a terminal, without one, and in a pipe."""
 import json
 import os
 import signal
@@ -32,12 +32,11 @@ def test_wrong_then_right_at_a_terminal_without_echo(stage, shell):
     terminal.expect("has refused the last answer (1 failed so far)")
     terminal.expect("User [bob]: ")
     terminal.type("\n")
-    time.sleep(0.1)
     terminal.expect("User [bob]: \r\nPassword for bob: ")
     terminal.type(right + "\n")
     assert terminal.end() == 0
     assert b"the page" in terminal.shown
-    assert b"Staff" in terminal.shown and b"NOT SECURE" in terminal.shown
+    assert b"Staff" in terminal.shown and b"Not encrypted, but the password stays on this machine unless a proxy is used." in terminal.shown
     assert wrong.encode() not in terminal.shown and right.encode() not in terminal.shown
     assert shell.run("fetch", server.url).stdout == b"the page\n"
 
@@ -51,21 +50,23 @@ def test_control_c_during_the_question_cancels_the_fetch(stage, shell):
     terminal.type("\x03")
     assert terminal.end() == 130
     assert server.authorizations == [None]
-    status = json.loads(shell.run("status", "--json").stdout)
-    assert status["challenges"]["pending"] == 0 and status["fetches"]["running"] == 0
+
+    def left():
+        status = json.loads(shell.run("status", "--json").stdout)
+        return [status["challenges"]["pending"], status["fetches"]["running"]]
+
+    eventually(lambda: left() == [0, 0], left)
 
 
 def test_control_c_during_a_transfer(stage, shell):
     server = stage.server(lambda request: None)
     terminal = shell.at_terminal("fetch", server.url)
-    end = time.monotonic() + 10
-    while not server.requests and time.monotonic() < end:
-        time.sleep(0.02)
+    eventually(lambda: server.requests, "it was not fetched")
     terminal.type("\x03")
     assert terminal.end() == 130
 
 
-def test_control_d_goes_on_without_logging_in(stage, shell):
+def test_control_d_continues_without_logging_in(stage, shell):
     server = stage.server(basic_server("bob", "x"))
     terminal = shell.at_terminal("fetch", server.url)
     terminal.expect("User: ")
@@ -74,19 +75,19 @@ def test_control_d_goes_on_without_logging_in(stage, shell):
     assert b"please log in" in terminal.shown
 
 
-def test_a_question_that_nobody_answers_fails_the_test_and_ends(stage, shell):
-    """The rig's own bound: a test that goes wrong is not one that never ends."""
+def test_an_unanswered_question_fails_the_test_and_ends(stage, shell):
+    """A time limit of the rig: a failing test must not run forever."""
     terminal = shell.at_terminal("fetch", stage.server(basic_server("bob", "x")).url)
     terminal.expect("User: ")
     start = time.monotonic()
     with pytest.raises(AssertionError, match="has not ended"):
         terminal.end(seconds=1)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
     with pytest.raises(ProcessLookupError):
         os.kill(terminal.child, 0)
 
 
-def test_without_a_terminal_it_says_so_at_once(stage, shell):
+def test_a_missing_terminal_is_reported_at_once(stage, shell):
     server = stage.server(basic_server("bob", "x"))
     done = shell.run("fetch", server.url)
     assert done.returncode == 67
@@ -122,7 +123,7 @@ def test_without_a_terminal_an_agent_may_have_no_answer(stage, shell, action, wo
     assert words in done.stderr and len(asked) == 1
 
 
-def test_a_token_is_missed_without_a_terminal(stage, shell):
+def test_without_a_terminal_a_missing_token_is_reported(stage, shell):
     server = stage.server(lambda request: response(401, b"bearer only", "WWW-Authenticate: Bearer"))
     done = shell.run("fetch", server.url)
     assert (done.returncode, done.stdout) == (67, b"") and b"--oauth2-bearer" in done.stderr
@@ -156,13 +157,13 @@ def test_keep_at_a_terminal_and_with_u(stage, shell, keep, users):
     assert remembered(shell) == users
 
 
-def test_a_locked_broker_keeps_nothing_and_says_so(stage, shell):
+def test_a_locked_broker_stores_nothing_and_reports_it(stage, shell):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
     shell.run("lock")
     terminal = shell.at_terminal("fetch", server.url)
-    terminal.expect("Nothing can be kept now")
+    terminal.expect("Logins cannot be stored now")
     terminal.expect("User: ")
     terminal.type("bob\n")
     terminal.expect("Password for bob: ")
@@ -180,16 +181,14 @@ def test_user_option_and_url_credentials(stage, shell):
         assert shell.run("fetch", *arguments, server.url).stdout == b"welcome"
     assert shell.run("fetch", server.url.replace("//", f"//bob:{password}@")).stdout == b"welcome"
     wrong = shell.run("fetch", "-u", "carol:wrong", server.url)
-    assert wrong.returncode == 67 and b"has refused" in wrong.stderr
+    assert wrong.returncode == 67 and b"refused the credential" in wrong.stderr
 
 
 def test_passwords_leave_the_argument_list(stage, shell):
     password = stage.secret()
     server = stage.server(lambda request: None)
     terminal = shell.at_terminal("fetch", "-u", f"bob:{password}", server.url)
-    end = time.monotonic() + 10
-    while not server.requests and time.monotonic() < end:
-        time.sleep(0.02)
+    eventually(lambda: server.requests, "it was not fetched")
     line = open(f"/proc/{terminal.child}/cmdline", "rb").read()
     terminal.type("\x03")
     terminal.end()
@@ -199,12 +198,12 @@ def test_passwords_leave_the_argument_list(stage, shell):
 @pytest.mark.parametrize("options", [
     ["-H", "X-Key: {}"], ["-sLHX-Key: {}"], ["--header=X-Key: {}"], ["-d", "{}"], ["-d{}"], ["--data-raw", "@{}"], ["--data-binary={}"],
     ["--data-urlencode", "key={}"], ["-F", "key={}"], ["--form-string", "key={}"], ["-G", "-d", "{}"], ["-H", "X-Key: {}", "-d", "{}", "--"]])
-def test_what_is_sent_leaves_the_argument_list(stage, shell, options):
+def test_sent_data_leaves_the_argument_list(stage, shell, options):
     secret = stage.secret()
     server = stage.server(lambda request: None)
     stage.allow(secret, server)
     terminal = shell.at_terminal("fetch", *[option.format(secret) for option in options], server.url + "/?key=" + secret)
-    eventually(lambda: server.requests, "it was not fetched")
+    eventually(lambda: server.requests, "the server has received no request")
     line = open(f"/proc/{terminal.child}/cmdline", "rb").read()
     request = server.requests[0]
     terminal.type("\x03")
@@ -221,7 +220,7 @@ def test_a_header_field_from_a_file(stage, shell, tmp_path):
     assert all([request.header(name) for name in ("X-One", "X-Two", "X-Three")] == ["1", "two words", "3"] for request in server.requests)
     (tmp_path / "fields").write_text("X-One: 1\nsecret without a name\n")
     wrong = shell.run("fetch", "-H", f"@{tmp_path}/fields", server.url)
-    # As with curl the others are sent; what is left out is said, and not quoted.
+    # As with curl, the others are sent; the omitted one is reported, but not quoted.
     assert wrong.returncode == 0 and b"is not a header field" in wrong.stderr and b"secret" not in wrong.stderr
     assert server.requests[-1].header("X-One") == "1"
     assert shell.run("fetch", "-H", "@/nonexistent", server.url).returncode == 26
@@ -279,7 +278,7 @@ def test_the_helper_starts_a_broker_when_none_runs(tmp_path, stage):
     environment = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
     server = stage.server(lambda request: response(200, b"ok"))
     refused = subprocess.run([program("watchword"), "status"], env=environment, capture_output=True, timeout=30)
-    assert refused.returncode == 2 and b"No broker listens" in refused.stderr
+    assert refused.returncode == 2 and b"no broker listens" in refused.stderr
     running = [subprocess.Popen([program("watchword"), "fetch", server.url], env=environment, stdout=subprocess.PIPE) for _ in range(5)]
     try:
         assert [process.communicate(timeout=60)[0] for process in running] == [b"ok"] * 5

@@ -1,21 +1,21 @@
-"""What the helper sends as a body, and where it puts what it gets."""
+"""The request bodies that the helper sends, and where it writes response bodies."""
 import email
 import json
 import os
 import signal
 import subprocess
 import threading
-import time
 
 import pytest
 
+from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import Request, ScriptedServer, basic_server, response
 from rig.terminal import Shell
 
 
 class Chunked(ScriptedServer):
-    """Reads bodies in chunks (RFC 9112 section 7.1)."""
+    """Reads chunked bodies (RFC 9112 section 7.1)."""
 
     def _serve(self, connection, number):
         with connection, connection.makefile("rb") as stream:
@@ -27,16 +27,17 @@ class Chunked(ScriptedServer):
                 if b"chunked" in head:
                     stream.readline()
                 request = Request(number, head, body)
-                self.wire += head
-                self.requests.append(request)
+                with self.lock:
+                    self.wire += head
+                    self.requests.append(request)
                 connection.sendall(self.handler(request))
 
 
 class Stuck(ScriptedServer):
-    """Reads a little of the first body, and the rest when it is told."""
+    """Reads a part of the first body, and the rest on demand."""
 
     def __init__(self, handler):
-        self.has_begun, self.may_go_on = threading.Event(), threading.Event()
+        self.has_begun, self.may_continue = threading.Event(), threading.Event()
         super().__init__(handler)
 
     def _open(self, connection, number):
@@ -46,7 +47,7 @@ class Stuck(ScriptedServer):
             def recv(self, size):
                 data = connection.recv(size)
                 server.has_begun.set()
-                server.may_go_on.wait(20)
+                server.may_continue.wait(20)
                 return data
 
             def __getattr__(self, name):
@@ -85,8 +86,8 @@ def test_standard_input_is_for_all_urls(shell, echo):
     assert [parts(request)[0].get_payload() for request in echo.requests[2:]] == ["piped"] * 2
 
 
-def test_what_is_sent_looks_like_an_option_or_a_url(shell, echo):
-    """Passwords are looked for in the arguments, and not in what is to be sent."""
+def test_data_that_looks_like_an_option_or_a_url_is_sent(shell, echo):
+    """Only the helper's own arguments are searched for passwords, not the data to be sent."""
     for value in ["http://bob:word@h/", "-u", "-x", "--user"]:
         for option in ["-d", "--data-raw", "--data-binary"]:
             assert shell.run("fetch", option, value, echo.url).stdout == b"taken"
@@ -95,29 +96,29 @@ def test_what_is_sent_looks_like_an_option_or_a_url(shell, echo):
     assert echo.requests[-1].header("X") == "http://bob:word@h/" and parts(echo.requests[-1])[0].get_payload() == "http://bob:word@h/"
 
 
-def test_what_is_no_text_is_refused_and_not_changed(shell, echo, tmp_path):
+def test_invalid_text_is_refused_and_not_changed(shell, echo, tmp_path):
     for arguments in [["-d", b"a\xffb"], ["-o", b"a\xffb"], ["-F", b"a=\xff"]]:
         done = shell.run("fetch", *arguments, echo.url, cwd=tmp_path)
         assert done.returncode == 2 and b"not UTF-8" in done.stderr
     assert echo.requests == [] and not [path for path in tmp_path.iterdir() if path.is_file()]
 
 
-def test_a_file_that_does_not_tell_its_size(shell, echo):
-    """Those of proc(5) say that they are empty."""
+def test_a_file_that_reports_the_size_0(shell, echo):
+    """Files of proc(5) report the size 0."""
     version = open("/proc/version", "rb").read()
     shell.run("fetch", "--data-binary", "@/proc/version", echo.url)
     shell.run("fetch", "-T", "/proc/version", echo.url + "/x")
     assert [request.body for request in echo.requests] == [version] * 2
 
 
-def test_no_body_with_a_question_for_the_header(shell, echo, tmp_path):
+def test_a_body_with_a_head_request_is_refused(shell, echo, tmp_path):
     for arguments in [["-d", "x"], ["-F", "a=b"], ["-T", "/etc/hostname"]]:
         assert shell.run("fetch", "-I", *arguments, echo.url + "/x").returncode == 2
     assert echo.requests == []
 
 
 def parts(request):
-    """As Python's own parser for messages reads them."""
+    """Returns the parts, as Python's own parser for messages reads them."""
     head = b"Content-Type: " + request.header("Content-Type").encode() + b"\r\n\r\n"
     return email.message_from_bytes(head + request.body).get_payload()
 
@@ -162,7 +163,7 @@ def test_put_a_file(shell, echo, tmp_path):
     assert shell.run("fetch", "-T", str(tmp_path), echo.url + "/x").returncode == 26 and len(echo.requests) == 2
 
 
-def test_a_form_is_sent_again_with_the_log_in(stage, shell):
+def test_a_form_is_sent_again_with_the_login(stage, shell):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
@@ -170,7 +171,7 @@ def test_a_form_is_sent_again_with_the_log_in(stage, shell):
     assert [parts(request)[0].get_payload() for request in server.requests][-1] == "b"
 
 
-# Larger than what goes with the request: through a connection of their own
+# Larger than an inline body: sent through a connection of its own
 
 
 LARGE = 5 << 20
@@ -201,22 +202,19 @@ def test_standard_input_is_streamed_chunked(shell, httpbin):
 
 
 def test_a_pipe_is_streamed_as_it_comes(stage, shell, tmp_path):
-    """What writes to it need not have an end."""
+    """The writer of the pipe need not finish first."""
     server = stage.server(ScriptedServer(lambda request: None))
     os.mkfifo(tmp_path / "pipe")
     running = subprocess.Popen([program("watchword"), "fetch", "-T", str(tmp_path / "pipe"), server.url + "/x"], env=shell.environment,
                                start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with open(tmp_path / "pipe", "wb", buffering=0) as pipe:
         pipe.write(b"first")
-        end = time.monotonic() + 10
-        while b"first" not in server.wire and time.monotonic() < end:
-            time.sleep(0.02)
-        assert b"first" in server.wire
+        eventually(lambda: b"first" in server.wire, lambda: server.wire)
         running.send_signal(signal.SIGINT)
         assert running.wait(10) == 130
 
 
-def test_standard_input_that_takes_its_time(stage, shell):
+def test_slow_standard_input(stage, shell):
     server = stage.server(ScriptedServer(lambda request: None))
     running = subprocess.Popen(
         [program("watchword"), "fetch", "-T", "-", server.url + "/x"], env=shell.environment, start_new_session=True, stdin=subprocess.PIPE,
@@ -224,17 +222,14 @@ def test_standard_input_that_takes_its_time(stage, shell):
     for text in [b"first", b"second"]:
         running.stdin.write(text)
         running.stdin.flush()
-        end = time.monotonic() + 10
-        while text not in server.wire and time.monotonic() < end:
-            time.sleep(0.02)
-        assert text in server.wire
+        eventually(lambda: text in server.wire, lambda: server.wire)
     running.send_signal(signal.SIGINT)
     assert running.wait(10) == 130
 
 
 @pytest.mark.parametrize("way", ["-u", "question"])
-def test_a_large_body_is_sent_again_with_the_log_in(stage, shell, large, way):
-    """The file is read a second time: nobody keeps a copy."""
+def test_a_large_body_is_sent_again_with_the_login(stage, shell, large, way):
+    """The file is read a second time; no copy is made."""
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
@@ -251,7 +246,7 @@ def test_a_large_body_is_sent_again_with_the_log_in(stage, shell, large, way):
 
 
 def test_standard_input_is_sent_again_from_the_brokers_copy(stage, shell):
-    """Only the broker has it then."""
+    """Only the broker has a copy of standard input."""
     heard = []
 
     def handle(request):
@@ -266,8 +261,8 @@ def test_standard_input_is_sent_again_from_the_brokers_copy(stage, shell):
     assert heard[-1].body == b"piped " * 100_000
 
 
-def test_a_file_that_becomes_shorter_is_no_whole_body(stage, shell, tmp_path):
-    """What was cut off must not look whole to the server."""
+def test_a_file_that_becomes_shorter_is_an_incomplete_body(stage, shell, tmp_path):
+    """The truncated body must not look complete to the server."""
     file = tmp_path / "shrinking"
     file.write_bytes(b"x" * (40 << 20))
     server = stage.server(Stuck(lambda request: response(200, b"taken")))
@@ -276,7 +271,7 @@ def test_a_file_that_becomes_shorter_is_no_whole_body(stage, shell, tmp_path):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert server.has_begun.wait(10)
     os.truncate(file, 1 << 20)
-    server.may_go_on.set()
+    server.may_continue.set()
     output, errors = running.communicate(timeout=20)
     assert running.returncode == 26 and output == b"" and b"shorter" in errors, errors
     assert server.requests == []

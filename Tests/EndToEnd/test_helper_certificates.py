@@ -1,4 +1,4 @@
-"""The shell helper's questions about certificates, put by a broker that does as it is told."""
+"""The helper's questions about certificates, from a scripted broker."""
 import base64
 import contextlib
 import subprocess
@@ -35,7 +35,7 @@ def about_trust(*problems, leaf=LEAF, **members):
 
 
 class Trust:
-    """Asks whether anybody can be asked, then for the decision; without one the fetch fails."""
+    """Asks whether the client can answer, then for the decision; without a decision the fetch fails."""
 
     def __init__(self, *problems, **more):
         self.challenge, self.answers, self.can = about_trust(*problems, **more), [], None
@@ -56,13 +56,13 @@ def accepted(persistence):
 
 
 def run(broker, *arguments):
-    """Without a terminal."""
+    """Runs the helper without a terminal."""
     return subprocess.run(
         [program("watchword"), *arguments], env=broker.environment, capture_output=True, timeout=30, start_new_session=True)
 
 
 def say(terminal, prompt, *lines):
-    """One line to each prompt: what is typed before a question comes is no answer to it."""
+    """Types one line at each prompt: text typed before a prompt is not an answer to it."""
     for line in lines:
         terminal.expect(prompt)
         terminal.shown = b"" if line is not lines[-1] else terminal.shown
@@ -70,25 +70,25 @@ def say(terminal, prompt, *lines):
 
 
 @pytest.mark.parametrize("typed, persistence", [
-    ("fetch", "none"), ("f", "none"), ("session", "forSession"), ("always", "permanent"), ("nonsense\nAlways", "permanent")])
+    ("fetch", "none"), ("f", "none"), ("session", "forSession"), ("always", "permanent"), ("unknown\nAlways", "permanent")])
 def test_a_certificate_is_shown_and_accepted(broker, typed, persistence):
     plan = Trust("selfSigned", "hostMismatch")
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
     terminal.expect("Accept it? fetch/session/always/NO: ")
     for text in [
-        b"https://intranet.test:8443 shows a certificate that is not trusted", b"its own issuer", b"for another host",
+        b"https://intranet.test:8443 presents a certificate that is not trusted", b"is self-signed", b"for another host",
         b"CN=intranet.test", b"CN=Some authority", b"2026-01-01T00:00:00Z to 2027-01-01T00:00:00Z", b"DNS:a9.test, and 2 more",
         b":".join([b"AB"] * 32), b":".join([b"0C"] * 32),
     ]:
         assert text in terminal.shown, terminal.shown
-    assert b"DNS:a10.test" not in terminal.shown and b"ANOTHER KEY" not in terminal.shown
+    assert b"DNS:a10.test" not in terminal.shown and b"key has changed" not in terminal.shown
     say(terminal, "Accept it? ", *typed.split("\n"))
     assert terminal.end() == 0 and b"done" in terminal.shown
     assert plan.answers == [accepted(persistence)] and plan.can == {"answer": True}
 
 
 @pytest.mark.parametrize("typed", ["\n", "no\n", "N\n", "\x04"])
-def test_no_is_the_default(broker, typed):
+def test_the_default_answer_is_no(broker, typed):
     plan = Trust("expired")
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
     terminal.expect("It has expired.")
@@ -98,7 +98,7 @@ def test_no_is_the_default(broker, typed):
     assert plan.answers == [{"action": "reject"}]
 
 
-def test_only_what_can_be_kept_is_offered(broker):
+def test_only_possible_persistence_is_offered(broker):
     plan = Trust("expired", persistenceAllowed=["none"])
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
     terminal.expect("Accept it? fetch/NO: ")
@@ -106,7 +106,7 @@ def test_only_what_can_be_kept_is_offered(broker):
     assert terminal.end() == 0 and plan.answers == [accepted("none")]
 
 
-def test_what_the_certificate_says_cannot_move_the_cursor(broker):
+def test_text_of_a_certificate_has_no_effect_on_the_terminal(broker):
     plan = Trust("a\x1b[2J", leaf={**LEAF, "subject": "CN=\x1b[2Jevil", "subjectAltNames": ["DNS:\x1b[A"]})
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
     terminal.expect("NO: ")
@@ -123,8 +123,8 @@ def test_k_shows_and_accepts_for_the_fetch(broker):
     assert plan.answers == [accepted("none")]
 
 
-@pytest.mark.parametrize("problem, words", [("changed", "ANOTHER KEY"), ("revoked", "REVOKED")])
-def test_k_does_not_decide_what_is_grave(broker, problem, words):
+@pytest.mark.parametrize("problem, words", [("changed", "key has changed"), ("revoked", "has revoked")])
+def test_k_does_not_accept_grave_problems(broker, problem, words):
     plan = Trust("selfSigned", problem)
     terminal = broker(plan).at_terminal("fetch", "-k", "https://intranet.test:8443/")
     terminal.expect(words)
@@ -141,19 +141,19 @@ def test_k_without_a_terminal_names_the_pin(broker):
     assert plan.answers == [{"action": "default"}]
 
 
-def test_without_a_terminal_nobody_is_asked(broker):
-    plan = Trust("selfSigned")
-    started = broker(plan)
-    done = run(started, "fetch", "https://intranet.test:8443/")
-    assert done.returncode == 60 and done.stderr.count(b"\n") == 1
-    assert plan.can == {"answer": False} and plan.answers == []
-    assert ("auth/subscribe", {"asksCanAuthenticate": True, "asksNeedBody": True}) in started.called
+@pytest.mark.parametrize("options, methods", [([], []), (["-k"], ["serverTrust"])])
+def test_without_a_terminal_only_agents_receive_questions_about_certificates(broker, options, methods):
+    started = broker(Trust("selfSigned"))
+    assert run(started, "fetch", *options, "https://intranet.test:8443/").returncode == 60
+    subscription = dict(started.called)["auth/subscribe"]
+    assert set(subscription.pop("methods")) == {"httpBasic", "httpDigest", "ntlm", "negotiate", "bearer", "other", *methods}
+    assert subscription == {"asksCanAuthenticate": True, "asksNeedBody": True}
 
 
 def test_a_pin_is_the_only_decision(broker):
     plan = Trust("selfSigned")
     terminal = broker(plan).at_terminal("fetch", "--pinnedpubkey", PIN, "https://intranet.test:8443/")
-    assert terminal.end() == 90 and b"not the one of --pinnedpubkey" in terminal.shown
+    assert terminal.end() == 90 and b"does not match --pinnedpubkey" in terminal.shown
     assert plan.can == {"answer": False}
     assert plan.params["tls"] == {"trust": "always", "pin": {"type": "trust", "spkiSha256": "0c" * 32, "persistence": "none"}}
 
@@ -180,7 +180,7 @@ class Certificate:
 def test_a_client_certificate_is_asked_for(broker, tmp_path):
     plan = Certificate("passphraseWrong")
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
-    terminal.expect("asks for a client certificate")
+    terminal.expect("requests a client certificate")
     terminal.expect("Certificate (file, or pkcs11: URI): ")
     assert b"CN=Test authority" in terminal.shown and b"CN=Other" in terminal.shown
     terminal.type("~/me.pem\n")
@@ -189,7 +189,7 @@ def test_a_client_certificate_is_asked_for(broker, tmp_path):
     terminal.expect("Passphrase of the key (empty: none): ")
     terminal.type("sesame\n")
     terminal.expect("It was passphraseWrong.")
-    terminal.expect("goes on without one.\r\nPassphrase of the key (empty: none): ")
+    terminal.expect("continue without a certificate.\r\nPassphrase of the key (empty: none): ")
     terminal.type("open sesame\n")
     assert terminal.end() == 0 and terminal.shown.count(b"Certificate (file") == 1
     assert b"sesame" not in terminal.shown
@@ -198,19 +198,13 @@ def test_a_client_certificate_is_asked_for(broker, tmp_path):
 
 
 @pytest.mark.parametrize("typed", ["\n", "\x04"])
-def test_an_empty_answer_goes_on_without(broker, typed):
+def test_an_empty_answer_continues_without_a_certificate(broker, typed):
     plan = Certificate()
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
     terminal.expect("URI): ")
     terminal.type(typed)
-    assert terminal.end() == 0 and b"Going on without a certificate." in terminal.shown
+    assert terminal.end() == 0 and b"Continuing without a certificate." in terminal.shown
     assert plan.answers == [{"action": "continue"}]
-
-
-def test_without_a_terminal_no_certificate_is_asked_for(broker):
-    plan = Certificate()
-    assert run(broker(plan), "fetch", "https://intranet.test:8443/").returncode == 0
-    assert plan.can == {"answer": False} and plan.answers == []
 
 
 def test_a_certificate_in_the_command(broker, tmp_path):

@@ -1,4 +1,4 @@
-"""What becomes of files, and of what the helper leaves behind, when something is not as it should be."""
+"""The helper's files, and what it leaves behind, after errors and signals."""
 import os
 import resource
 import signal
@@ -8,10 +8,11 @@ import time
 
 import pytest
 
+from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import response
 from rig.terminal import Shell
-from test_helper_downloads import Cut, Ranges, Slow, named, names
+from test_helper_downloads import Cut, Ranges, Slow, named, names, size_of_any
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def start(shell, *arguments, **more):
         **more)
 
 
-# Ends
+# Exits
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
@@ -37,24 +38,26 @@ def test_a_signal_leaves_no_file(stage, shell, tmp_path, number):
     assert running.wait(10) == 128 + number and not list(tmp_path.glob("f*"))
 
 
-def test_a_signal_ends_it_while_it_waits_for_what_it_is_to_send(stage, shell, tmp_path):
-    """Neither a person who types nor a program that writes has to finish first."""
+def test_a_signal_ends_the_command_while_it_waits_for_the_request_body(stage, shell, tmp_path):
+    """Neither a typing user nor a writing program has to finish first."""
     os.mkfifo(tmp_path / "pipe")
     url = stage.server(named).url
     for arguments in [["-d", "@-"], ["--data-urlencode", "@-"], ["-F", "a=<-"], ["-T", str(tmp_path / "pipe")]]:
         running = start(shell, *arguments, url + "/x", stdin=subprocess.PIPE)
+        # No event shows that the command reads. An earlier signal ends it as well.
         time.sleep(0.5)
         running.terminate()
         assert running.wait(10) in (-signal.SIGTERM, 128 + signal.SIGTERM), arguments
 
 
-@pytest.mark.parametrize("after", [0, 0.5])
-def test_a_broker_that_hangs_does_not_hold_up_the_end(stage, shell, tmp_path, after):
-    """At once the helper may still be about to attach its body."""
+@pytest.mark.parametrize("moment", ["at once", "attached"])
+def test_a_broker_that_hangs_does_not_delay_the_exit(stage, shell, tmp_path, moment):
+    """At once, the helper may still be about to attach its body."""
     server = stage.server(Slow(b"x" * 1000, at=600))
     running = start(shell, "-o", "f", server.url, cwd=tmp_path)
     assert server.has_begun.wait(10)
-    time.sleep(after)
+    if moment == "attached":
+        eventually(lambda: [path for path in tmp_path.glob("f.*") if path.stat().st_size == 600], "nothing is written")
     broker = stage.brokers[0].process
     broker.send_signal(signal.SIGSTOP)
     try:
@@ -64,34 +67,39 @@ def test_a_broker_that_hangs_does_not_hold_up_the_end(stage, shell, tmp_path, af
         broker.send_signal(signal.SIGCONT)
 
 
-def test_a_helper_that_is_killed_while_much_comes_leaves_the_broker_alive(stage, shell, tmp_path):
+def test_a_command_killed_during_a_download_does_not_end_the_broker(stage, shell, tmp_path):
     url = stage.server(lambda request: response(200, b"x" * (32 << 20))).url
     for number in range(10):
         running = start(shell, "-o", f"f{number}", url, cwd=tmp_path)
-        end = time.monotonic() + 10
-        while not any(path.stat().st_size for path in tmp_path.glob(f"f{number}.*")) and time.monotonic() < end:
-            time.sleep(0.0005)
+        # The file already has its final name if the download is complete before this check.
+        eventually(lambda: size_of_any(tmp_path.glob(f"f{number}*")), "nothing has come", pause=0.0005)
         running.kill()
         running.wait(10)
     assert stage.brokers[0].process.poll() is None, stage.brokers[0].log[-2000:]
     assert shell.run("fetch", stage.server(named).url).stdout == b"body of /"
 
 
-def test_a_reader_that_has_seen_enough_takes_no_other_file_with_it(stage, shell, tmp_path):
-    url = stage.server(lambda request: response(200, b"x" * 300_000)).url
+def transfers(client):
+    return client.call("server/status")["result"]["engine"]["running"]
+
+
+def test_a_closed_standard_output_does_not_cancel_other_downloads(stage, shell, tmp_path):
+    url = stage.server(lambda request: response(200, b"x" * (16 << 20))).url
     slow = stage.server(Slow(b"y" * 1000, at=500))
     running = start(shell, "-Z", "-o", "f", slow.url, url, cwd=tmp_path)
     assert slow.has_begun.wait(10) and running.stdout.read(1) == b"x"
+    watcher = stage.client()
+    assert transfers(watcher) == 2, "a transfer ended early; 16 MiB exceed all buffers"
     running.stdout.close()
-    time.sleep(0.3)
+    eventually(lambda: transfers(watcher) == 1, lambda: f"{transfers(watcher)} transfers run")
     slow.may_end.set()
-    assert running.wait(10) == 23 and running.stderr.read() == b""
+    assert running.wait(20) == 23 and running.stderr.read() == b""
     assert (tmp_path / "f").read_bytes() == b"y" * 1000 and names(tmp_path)[-1] == "f"
 
 
 @pytest.mark.parametrize("more", [[], ["-C", "-"]])
 def test_a_file_that_may_not_grow(stage, shell, tmp_path, more):
-    """For the program a limit of the user is like a full disk, but for the signal that comes with it."""
+    """A user's file size limit is like a full disk, except for the signal."""
     body = os.urandom(40_000)
     server = stage.server(Ranges(body))
     running = start(
@@ -106,7 +114,7 @@ def test_a_file_that_may_not_grow(stage, shell, tmp_path, more):
     assert (tmp_path / "f").read_bytes() == body and server.requests[-1].header("Range") == "bytes=10000-"
 
 
-def test_descriptors_that_are_missing_are_not_mistaken(stage, shell, tmp_path):
+def test_closed_standard_streams_are_not_confused_with_files(stage, shell, tmp_path):
     url = stage.server(named).url
 
     def run(closed, *arguments):
@@ -120,10 +128,10 @@ def test_descriptors_that_are_missing_are_not_mistaken(stage, shell, tmp_path):
     assert run("<&-", "-T", "-", url + "/x") == 26 and run("<&-", "-d", "@-", url) == 26
 
 
-# Names, modes, kinds
+# Names, modes, types
 
 
-def test_a_file_that_is_replaced_stays_as_secret_as_it_was(stage, shell, tmp_path):
+def test_a_replaced_file_keeps_its_mode(stage, shell, tmp_path):
     url = stage.server(named).url
     for more in [[], ["-C", "-"]]:
         (tmp_path / "f").write_bytes(b"old")
@@ -153,18 +161,18 @@ def test_a_folder_that_takes_the_name_meanwhile(stage, shell, tmp_path):
     for more in [[], ["-C", "-"]]:
         server = stage.server(Slow(b"x" * 1000, 'ETag: "v1"', at=600))
         running = start(shell, *more, "-o", "f", server.url, cwd=tmp_path)
-        assert server.has_begun.wait(10)
+        eventually(lambda: size_of_any(path for path in tmp_path.glob("f.*") if "validator" not in path.name) == 600, "nothing is written")
         (tmp_path / "f").mkdir()
         server.may_end.set()
         assert running.communicate(timeout=10)[1].count(b"\n") == (2 if more else 1) and running.returncode == 23
-        # What has come is not lost with -C.
+        # With -C, the received part is not lost.
         assert [name for name in names(tmp_path) if name.startswith("f")] == (["f.part", "f.part.validator"] if more else [])
         (tmp_path / "f").rmdir()
     assert shell.run("fetch", "-C", "-", "-o", "f", stage.server(Ranges(b"x" * 1000)).url, cwd=tmp_path).returncode == 0
     assert (tmp_path / "f").read_bytes() == b"x" * 1000
 
 
-def test_going_on_with_a_pipe_does_not_replace_it(stage, shell, tmp_path):
+def test_resuming_into_a_pipe_does_not_replace_it(stage, shell, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE)
     assert shell.run("fetch", "-C", "-", "-o", "pipe", stage.server(named).url, cwd=tmp_path).returncode == 0
@@ -172,7 +180,7 @@ def test_going_on_with_a_pipe_does_not_replace_it(stage, shell, tmp_path):
 
 
 def test_a_range_that_ends_early_is_not_the_end(stage, shell, tmp_path):
-    """A server may send less of a range than was asked for."""
+    """A server may send a shorter range than was requested."""
     body = os.urandom(1000)
     assert shell.run("fetch", "-C", "-", "-o", "f", stage.server(Cut(body, 'ETag: "v1"', at=600)).url, cwd=tmp_path).returncode == 18
     server = stage.server(lambda request: response(206, body[600:700], "Content-Range: bytes 600-699/1000", 'ETag: "v1"'))

@@ -1,4 +1,4 @@
-"""Files that somebody else has put where `watchword fetch` writes: what is not the user's own is neither followed nor continued."""
+"""Files that another user has created where `watchword fetch` writes: files of other users are neither followed nor resumed."""
 import os
 import stat
 import subprocess
@@ -20,7 +20,7 @@ def shell(stage):
 
 @pytest.fixture
 def folder(tmp_path):
-    """As /tmp is."""
+    """A directory like /tmp."""
     made = tmp_path / "for-all"
     made.mkdir()
     made.chmod(0o1777)
@@ -28,13 +28,13 @@ def folder(tmp_path):
 
 
 def begin(folder, content=b"planted", tag=b'"v1"'):
-    """A part and its validator, as -C leaves them."""
+    """Creates a partial file and its validator, as -C leaves them."""
     (folder / "f.part").write_bytes(content)
     (folder / "f.part.validator").write_bytes(tag)
 
 
 def refused(stage, shell, folder, name="f.part", reason=""):
-    """Nothing is asked for, and everything stays as it was."""
+    """Checks that nothing is requested, and that all files are unchanged."""
     def state():
         return {path.name: (path.lstat().st_mode, path.lstat().st_uid, path.read_bytes() if path.is_file() else None)
                 for path in sorted(folder.iterdir())}
@@ -42,12 +42,12 @@ def refused(stage, shell, folder, name="f.part", reason=""):
     before, server = state(), stage.server(Ranges(b"planted and more"))
     done = shell.run("fetch", "-C", "-", "-o", str(folder / "f"), server.url)
     assert done.returncode == 23 and not server.requests, done
-    said = f"watchword: cannot continue {folder}/{name}: {reason}; remove it, or give -o in a directory of your own\n"
+    said = f"watchword: cannot resume {folder}/{name}: {reason}; remove it, or use -o in a directory of your own\n"
     assert done.stderr.decode() == said and state() == before
     return True
 
 
-def test_a_part_of_ones_own_is_continued(stage, shell, folder):
+def test_a_partial_file_of_the_user_is_continued(stage, shell, folder):
     begin(folder)
     server = stage.server(Ranges(b"planted and more"))
     assert shell.run("fetch", "-C", "-", "-o", str(folder / "f"), server.url).returncode == 0
@@ -82,7 +82,7 @@ def test_a_hard_link_and_a_pipe_are_not_continued(stage, shell, folder, tmp_path
 
 @ROOT_ONLY
 @pytest.mark.parametrize("name", ["f.part", "f.part.validator"])
-def test_a_part_of_another_user_is_not_continued(stage, shell, folder, name):
+def test_a_partial_file_of_another_user_is_not_continued(stage, shell, folder, name):
     begin(folder)
     os.chown(folder / name, SOMEBODY, SOMEBODY)
     assert refused(stage, shell, folder, name, f"it belongs to user {SOMEBODY}, not to user 0")
@@ -90,7 +90,7 @@ def test_a_part_of_another_user_is_not_continued(stage, shell, folder, name):
 
 @ROOT_ONLY
 @pytest.mark.parametrize("more", [["-o"], ["-C", "-", "-o"], ["-o", "/dev/null", "-D"], ["--stderr"]])
-def test_a_link_of_another_user_leads_nowhere(stage, shell, folder, tmp_path, more):
+def test_a_link_of_another_user_is_not_followed(stage, shell, folder, tmp_path, more):
     (tmp_path / "precious").write_bytes(b"precious")
     for target in ("precious", "not there", "/dev/null"):
         (folder / "f").symlink_to(tmp_path / target)
@@ -117,7 +117,7 @@ def test_a_file_of_another_user_in_a_folder_for_all_is_not_written(stage, shell,
     assert (folder / "f").read_bytes() == b"planted" and [path.name for path in folder.iterdir()] == ["f"]
     if more == ["--stderr"]:
         return
-    # In that user's own folder it is replaced, and stays theirs, and nobody else's to read.
+    # In that user's own directory the file is replaced; it stays that user's, and is not readable by others.
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", SOMEBODY, SOMEBODY)
     (tmp_path / "theirs/f").write_bytes(b"old")
@@ -130,8 +130,8 @@ def test_a_file_of_another_user_in_a_folder_for_all_is_not_written(stage, shell,
 
 
 @ROOT_ONLY
-def test_a_pipe_of_another_user_gets_nothing(stage, shell, folder):
-    """Not even opened: whoever waits at the other end would get what is fetched."""
+def test_a_pipe_of_another_user_is_not_written_to(stage, shell, folder):
+    """The pipe is not opened: a process that reads from it would receive the response."""
     os.mkfifo(folder / "f")
     os.chown(folder / "f", SOMEBODY, SOMEBODY)
     for more in [["-o"], ["-C", "-", "-o"], ["--stderr"]]:
@@ -140,7 +140,7 @@ def test_a_pipe_of_another_user_gets_nothing(stage, shell, folder):
 
 
 @ROOT_ONLY
-def test_a_nameless_pipe_that_another_user_has_made_is_written_to(stage, shell):
+def test_an_anonymous_pipe_of_another_user_is_written_to(stage, shell):
     readable, writable = os.pipe()
     os.fchown(writable, SOMEBODY, SOMEBODY)
     done = subprocess.run(

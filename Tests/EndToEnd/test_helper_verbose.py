@@ -1,4 +1,4 @@
-"""-v: what is sent and what comes, as with curl, without the secrets in it."""
+"""-v: the request and response as curl shows them, without secrets."""
 import re
 import subprocess
 
@@ -14,7 +14,7 @@ def shell(stage):
 
 
 def lines(done, mark):
-    """What stands behind `mark`, also where that is nothing."""
+    """Returns what follows `mark` on each line, including empty texts."""
     return [line[1:].strip() for line in done.stderr.decode().splitlines() if line == mark.rstrip() or line.startswith(mark)]
 
 
@@ -41,7 +41,7 @@ def test_the_requests_are_those_that_the_server_gets(stage, shell, words):
 
 
 def test_curl_shows_the_same(stage, shell):
-    """Whoever reads curl's output can read this one: the marks, the status lines and the fields of the response."""
+    """The marks, the status lines and the response fields are those of curl."""
     server = stage.server(lambda request: response(404, b"none", "X-A: b"))
     ours = shell.run("fetch", "-s", "-v", server.url + "/x")
     theirs = subprocess.run(["curl", "-q", "-s", "-v", "--noproxy", "*", server.url + "/x"], capture_output=True)
@@ -68,7 +68,7 @@ def test_the_login_and_its_source(stage, shell):
         assert password.encode() not in done.stderr and not re.search(rb"(?i)authorization: basic (?!\[redacted\])", done.stderr)
 
 
-def test_digest_says_nothing_of_its_response(stage, shell):
+def test_the_digest_response_is_not_shown(stage, shell):
     password = stage.secret()
     server = stage.server(DigestCheck("bob", password))
     done = shell.run("fetch", "-s", "-v", "-u", f"bob:{password}", server.url)

@@ -1,4 +1,4 @@
-"""`watchword credentials import`: logins of netrc files and of git's credential store, as they then reach a server."""
+"""`watchword credentials import`: logins of netrc files and of git's credential store, and how they reach a server."""
 import base64
 import os
 
@@ -21,16 +21,16 @@ def test_gits_store_is_imported_and_used(stage, shell, tmp_path):
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
     file = tmp_path / ".git-credentials"
-    file.write_text(f"http://bob:{password}@127.0.0.1:{server.port}\nhttps://nobody@h\n")
+    file.write_text(f"http://bob:{password}@127.0.0.1:{server.port}\nhttps://eve@h\n")
     file.chmod(0o600)
     done = shell.run("credentials", "import", str(file), "--dry-run")
-    assert done.returncode == 0 and b"not kept (--dry-run)" in done.stdout
+    assert done.returncode == 0 and b"not stored (--dry-run)" in done.stdout
     assert shell.run("fetch", "-s", server.url).returncode == 67
     done = shell.run("credentials", "import", str(file))
     assert done.returncode == 0, done
-    assert done.stdout.decode() == f"http://127.0.0.1:{server.port} as bob: kept in the session\n"
-    # A long path is shortened in its middle.
-    said = "/.git-credentials, line 2: not kept: no user and password, or they are not percent-encoded as they should be\n"
+    assert done.stdout.decode() == f"http://127.0.0.1:{server.port} as bob: stored in the session\n"
+    # The middle of a long path is left out.
+    said = "/.git-credentials, line 2: not stored: no user and password, or invalid percent-encoding\n"
     assert done.stderr.decode().endswith(said) and done.stderr.count(b"\n") == 1
     count = len(server.requests)
     assert shell.run("fetch", "-s", server.url).stdout == b"welcome"
@@ -43,17 +43,17 @@ def test_a_netrc_file_is_imported(stage, shell, tmp_path):
     file.write_text(f"machine h.example login bob password {password}\ndefault login any password x\n")
     file.chmod(0o644)
     done = shell.run("credentials", "import", str(file))
-    assert done.returncode == 0 and done.stdout == b"https://h.example:443 as bob: kept in the session\n"
-    assert b"other users may read or change" in done.stderr and b"line 2: not kept: default" in done.stderr
+    assert done.returncode == 0 and done.stdout == b"https://h.example:443 as bob: stored in the session\n"
+    assert b"other users can read or change" in done.stderr and b"line 2: not stored: default" in done.stderr
     listed = stage.client(delivery=None).call("credential/list", {})["result"]["credentials"]
     assert [(one["user"], one["protectionSpace"]["host"], one["protectionSpace"]["port"]) for one in listed] == [("bob", "h.example", 443)]
 
 
 @pytest.mark.parametrize("make, said", [
-    (lambda path: None, "cannot be read"), (lambda path: path.mkdir(), "is no regular file"),
-    (lambda path: path.write_text(""), "There is no login"), (lambda path: os.mkfifo(path), "is no regular file"),
-    (lambda path: path.write_text("x" * (1 << 20) + "y"), "is larger than")])
-def test_what_is_no_such_file_is_refused(shell, tmp_path, make, said):
+    (lambda path: None, "cannot read"), (lambda path: path.mkdir(), "not a regular file"),
+    (lambda path: path.write_text(""), "no login found"), (lambda path: os.mkfifo(path), "not a regular file"),
+    (lambda path: path.write_text("x" * (1 << 20) + "y"), "larger than")])
+def test_a_file_of_another_format_is_refused(shell, tmp_path, make, said):
     make(tmp_path / ".netrc")
     done = shell.run("credentials", "import", str(tmp_path / ".netrc"))
     assert done.returncode == 1 and said in done.stderr.decode(), done

@@ -1,6 +1,5 @@
-"""Another user listens at the path of the broker's socket, or could: no client sends it a byte."""
+"""Another user listens on the broker's socket, or could: no client sends it a byte."""
 import os
-import select
 import socket
 import subprocess
 
@@ -11,8 +10,11 @@ from rig.broker import program
 from rig.clients import CLIENTS
 from rig.desktop import AGENT
 from rig.languages import SCRIPTS, built
+from rig.waiting import is_ready
 
 STRANGER = 65534
+# The test's own connections send as many bytes; a message of a client is longer.
+MARK = 3
 ASYNCIO = """
 import asyncio, sys
 from watchword.aio import AsyncWatchword
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="plays another user")
 
 
 class Impostor:
-    """Listens as user `uid` (the kernel notes who calls listen(2)), answers nothing, and counts the bytes of its clients."""
+    """Listens as user `uid` (the kernel records the caller of listen(2)), sends nothing, and counts the bytes of its clients."""
 
     def __init__(self, folder, uid, owner):
         self.path = str(folder / "broker.sock")
@@ -39,7 +41,7 @@ class Impostor:
         os.close(write)
         listener.close()
         self.reports, self.text = read, ""
-        eventually(lambda: self._read().startswith("listening\n"), "nobody listens")
+        eventually(lambda: self._read().startswith("listening\n"), "the impostor does not listen")
 
     def _serve(self, listener, uid, reports):
         try:
@@ -51,17 +53,23 @@ class Impostor:
                 connection.settimeout(20)
                 received = len(connection.recv(65536))
                 os.write(reports, f"{received}\n".encode())
-                # A client that has sent something is not kept waiting.
+                # Ends the wait of a client that has sent something.
                 connection.close()
         finally:
             os._exit(1)
 
     def received(self):
-        """The bytes of each connection that has ended."""
-        return [int(line) for line in self._read().splitlines()[1:]]
+        """Returns the bytes of each connection of a client. The connections are served in turn: when one of the test has ended,
+        all earlier ones have been counted."""
+        with socket.socket(socket.AF_UNIX) as own:
+            own.settimeout(20)
+            own.connect(self.path)
+            own.sendall(bytes(MARK))
+            assert own.recv(1) == b""
+        return [count for line in self._read().splitlines()[1:] if (count := int(line)) != MARK]
 
     def _read(self):
-        while select.select([self.reports], [], [], 0)[0] and (data := os.read(self.reports, 4096)):
+        while is_ready(self.reports, 0) and (data := os.read(self.reports, 4096)):
             self.text += data.decode()
         return self.text
 
@@ -108,7 +116,7 @@ def language(name):
 
 
 CLIENTS_OF = {"helper": helper, "asyncio": asyncio_client, **{name: language(name) for name in SCRIPTS}}
-#: These see the kernel's note of who listens; the others go by owners and modes.
+#: These clients use SO_PEERCRED; the others check owners and modes.
 WITHOUT_PEERCRED = ["node", "shell"]
 
 
@@ -126,7 +134,7 @@ def check_refused(done, impostor):
     assert set(impostor.received()) <= {0}
 
 
-def test_another_user_who_listens_receives_nothing(client, impostor):
+def test_rule_x6_a_socket_of_another_user_receives_nothing(client, impostor):
     one = impostor()
     done = client(one.path)
     check_refused(done, one)
@@ -134,16 +142,16 @@ def test_another_user_who_listens_receives_nothing(client, impostor):
 
 
 @pytest.mark.parametrize("mode, owner", [(0o777, 0), (0o1777, 0), (0o770, 0), (0o755, STRANGER)])
-def test_a_directory_in_which_others_can_replace_the_socket_is_refused(client, impostor, mode, owner):
+def test_rule_x6_a_directory_in_which_others_can_replace_the_socket_is_refused(client, impostor, mode, owner):
     one = impostor(uid=0, mode=mode, directory_owner=owner)
     done = client(one.path)
     check_refused(done, one)
-    assert one.received() == [], "it does not even connect"
+    assert one.received() == [], "the client does not even connect"
     assert b"the directory " in done.stderr
 
 
-def test_the_users_own_broker_is_talked_to(client, impostor):
-    """So that the impostor's zero bytes mean something."""
+def test_clients_send_data_to_the_users_own_broker(client, impostor):
+    """Control: without an impostor, the clients do send data."""
     one = impostor(uid=0, mode=0o755)
     done = client(one.path)
     assert done.returncode != 0
@@ -151,7 +159,7 @@ def test_the_users_own_broker_is_talked_to(client, impostor):
 
 
 @pytest.mark.parametrize("name", WITHOUT_PEERCRED)
-def test_a_directory_further_up_counts_where_the_kernel_is_not_asked(name, tmp_path, tmp_path_factory, impostor):
+def test_ancestor_directories_are_checked_without_peer_credentials(name, tmp_path, tmp_path_factory, impostor):
     one = impostor(uid=0)
     tmp_path.chmod(0o777)
     done = CLIENTS_OF[name](one.path, tmp_path_factory)

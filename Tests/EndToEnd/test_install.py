@@ -1,4 +1,4 @@
-"""contrib/install: what it writes, what it will not overwrite, and that nothing is left of it."""
+"""contrib/install: the files that it writes, those that it does not overwrite, and that uninstalling removes everything."""
 import hashlib
 import os
 import pathlib
@@ -13,8 +13,8 @@ from rig.fixtures import reachable_folder
 BINARIES = str(pathlib.Path(program("watchword")).parent)
 
 
-def install(*options, home=None, folder="/"):
-    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(home or "/nonexistent")}
+def install(*options, home=None, folder="/", path=os.environ["PATH"]):
+    environment = {"PATH": path, "LANG": "C.UTF-8", "HOME": str(home or "/nonexistent")}
     return subprocess.run(["/usr/bin/python3", str(ROOT / "contrib" / "install"), *map(str, options)],
                           capture_output=True, text=True, timeout=120, env=environment, cwd=folder, stdin=subprocess.DEVNULL)
 
@@ -26,7 +26,7 @@ def put(*options, binaries=BINARIES, **more):
 
 
 def tree(folder):
-    """Everything below: what it is, and what is in it."""
+    """Returns the type and contents of everything below a folder."""
     found = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
         name = str(path.relative_to(folder))
@@ -39,7 +39,7 @@ def tree(folder):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """Small programs in the place of the real ones, where only the files count."""
+    """Small programs in place of the real ones, for tests of the files only."""
     folder = tmp_path_factory.mktemp("small")
     for name in ["watchword", "watchwordd"]:
         (folder / name).write_text("#!/bin/sh\necho completions of $0\n")
@@ -49,13 +49,13 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Below a folder, as for /usr/local."""
+    """An installation below a folder, as for /usr/local."""
     folder = tmp_path_factory.mktemp("installed")
     put("--destdir", folder)
     return folder
 
 
-def test_what_is_installed_works(installed):
+def test_the_installed_programs_work(installed):
     local = installed / "usr" / "local"
     for name in ["watchword", "watchwordd"]:
         shown = subprocess.run([local / "bin" / name, "--version"], capture_output=True, text=True, timeout=30)
@@ -63,16 +63,32 @@ def test_what_is_installed_works(installed):
     assert "ExecStart=/usr/local/bin/watchwordd\n" in (local / "lib/systemd/user/watchword.service").read_text()
     assert "@bindir@" not in "".join(path.read_text() for path in (local / "lib/systemd/user").iterdir())
     pages = {page.name for page in (ROOT / "contrib" / "man").glob("*.[1-8]")}
+    for shell in ["bash-completion/completions/watchword", "zsh/site-functions/_watchword", "fish/vendor_completions.d/watchword.fish"]:
+        assert not (local / "share" / shell).read_text().startswith("#!")
     assert pages == {page.name for page in (local / "share" / "man").rglob("*.[1-8]")}
     shown = subprocess.run(["man", "-M", local / "share" / "man", "-w", "5", "watchword-config"], capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr
 
 
 def test_a_file_that_two_programs_share_is_installed_for_each(installed):
-    """It is one in the source, by a link; what is installed leads to nothing that may be moved away."""
+    """In the source it is a link; the installed copies do not depend on another file."""
     local = installed / "usr" / "local"
     shared = local / "lib/watchword/agent/watchword_agent/trust.py"
     assert not shared.is_symlink() and shared.read_bytes() == (local / "share/watchword/clients/python/watchword/_trust.py").read_bytes()
+
+
+def test_the_agents_catalogues_are_installed_where_it_reads_them(installed):
+    inside = installed / "usr" / "local" / "lib" / "watchword" / "agent"
+    translated = subprocess.run(
+        ["/usr/bin/python3", "-c", "from watchword_agent.messages import _; print(_('_Password'))"], cwd=inside,
+        env={"LANG": "de_DE.UTF-8", "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True)
+    assert translated.stdout == "_Passwort\n", translated
+
+
+def test_without_msgfmt_the_agent_is_installed_in_english(tmp_path, small):
+    done = install("--destdir", tmp_path, "--build", "none", "--binaries", small, path=str(tmp_path))
+    assert done.returncode == 0 and "msgfmt; the agent is installed in English only" in done.stderr, done.stderr
+    assert (tmp_path / "usr/local/bin/watchword-agent").exists() and not (tmp_path / "usr/local/share/locale").exists()
 
 
 @pytest.mark.parametrize("shell,ask", [
@@ -102,7 +118,7 @@ def test_fish_completes_after_any_option(installed, tmp_path, line, completion):
     assert done.returncode == 0 and completion in done.stdout and not done.stderr, done
 
 
-def test_nothing_is_left(tmp_path, small):
+def test_uninstalling_removes_every_file(tmp_path, small):
     (tmp_path / "usr" / "local" / "share" / "man").mkdir(parents=True)
     (tmp_path / "usr" / "local" / "share" / "man" / "own").write_text("mine")
     before = tree(tmp_path)
@@ -117,6 +133,52 @@ def test_nothing_is_left(tmp_path, small):
     assert tree(tmp_path) == before
     again = install("--destdir", tmp_path, "--uninstall")
     assert again.returncode == 1 and "no list of installed files" in again.stderr
+
+
+@pytest.fixture
+def read_only(tmp_path):
+    """Runs contrib/install where only the folder `tmp_path`/opt can be written, without --destdir."""
+    (tmp_path / "opt").mkdir()
+
+    def run(*options):
+        command = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/root", "--bind", tmp_path / "opt", tmp_path / "opt",
+                   "/usr/bin/python3", ROOT / "contrib" / "install", *options]
+        return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                              env={"PATH": "/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8"})
+    return run
+
+
+def test_nothing_is_written_outside_of_the_prefix(tmp_path, small, read_only):
+    prefix = tmp_path / "opt" / "watchword"
+    done = read_only("--prefix", prefix, "--build", "none", "--binaries", small)
+    assert done.returncode == 0, done.stderr
+    entry, profile = prefix / "share/watchword/autostart/watchword-agent.desktop", prefix / "share/watchword/apparmor/usr.bin.watchwordd"
+    said = done.stdout.partition(f"Not enabled, because these need files outside of {prefix}:\n")[2]
+    assert f"cp {entry} ~/.config/autostart/" in said and f"cp {profile} /etc/apparmor.d/" in said, done.stdout
+    assert f"systemctl --user link {prefix}/lib/systemd/user/watchword*\n" in done.stdout
+    assert f"Exec={prefix}/bin/watchword-agent" in entry.read_text() and f"profile watchwordd {prefix}/bin/watchwordd " in profile.read_text()
+    parsed = subprocess.run(["apparmor_parser", "--skip-kernel-load", "--skip-cache", profile], capture_output=True, text=True)
+    assert parsed.returncode == 0, parsed.stderr
+    listed = read_only("--prefix", prefix, "--build", "none", "--binaries", small, "--dry-run").stdout.splitlines()
+    assert len(listed) > 20 and all(line.startswith(f"{prefix}/") for line in listed)
+    done = read_only("--prefix", prefix, "--uninstall")
+    assert done.returncode == 0 and tree(tmp_path / "opt") == {}, done.stderr
+
+
+def test_a_file_that_an_earlier_version_wrote_outside_of_the_prefix_is_removed(tmp_path, small):
+    """Version 0.4.0 wrote the agent's autostart entry to /etc."""
+    former, line = "/etc/xdg/autostart/watchword-agent.desktop", hashlib.sha256(b"entry").hexdigest()
+    for options in (["--build", "none", "--binaries", small], ["--uninstall"]):
+        put("--destdir", tmp_path, binaries=small)
+        (tmp_path / "etc/xdg/autostart").mkdir(parents=True)
+        (tmp_path / former[1:]).write_bytes(b"entry")
+        record = tmp_path / "usr/local/share/watchword/installed-files"
+        record.write_text(record.read_text() + "".join(f"folder - {folder}\n" for folder in ["/etc", "/etc/xdg", "/etc/xdg/autostart"])
+                          + f"file {line} {former}\n")
+        done = install("--destdir", tmp_path, *options)
+        assert done.returncode == 0 and not (tmp_path / former[1:]).exists(), done.stderr
+        done = install("--destdir", tmp_path, "--uninstall")
+        assert tree(tmp_path) == {}
 
 
 def test_a_file_that_was_changed_is_not_overwritten(tmp_path, small):
@@ -134,7 +196,7 @@ def test_a_file_that_was_changed_is_not_overwritten(tmp_path, small):
     assert "ExecStart" in unit.read_text()
 
 
-def test_a_file_that_was_changed_is_left_by_the_end(tmp_path, small):
+def test_a_file_that_was_changed_is_not_uninstalled(tmp_path, small):
     put("--destdir", tmp_path, binaries=small)
     unit = tmp_path / "usr/local/lib/systemd/user/watchword.service"
     unit.write_text("mine")
@@ -143,7 +205,7 @@ def test_a_file_that_was_changed_is_left_by_the_end(tmp_path, small):
     assert [path for path, kind in tree(tmp_path).items() if kind != "folder"] == [str(unit.relative_to(tmp_path))]
 
 
-def test_what_a_new_version_no_longer_has_goes(tmp_path, small):
+def test_files_that_a_new_version_no_longer_has_are_removed(tmp_path, small):
     put("--destdir", tmp_path, binaries=small)
     old, record = tmp_path / "usr/local/share/watchword/old", tmp_path / "usr/local/share/watchword/installed-files"
     old.write_text("old")
@@ -152,7 +214,7 @@ def test_what_a_new_version_no_longer_has_goes(tmp_path, small):
     assert not old.exists() and "/old\n" not in record.read_text()
 
 
-def test_a_dry_run_only_says(tmp_path, small):
+def test_a_dry_run_changes_nothing(tmp_path, small):
     said = put("--destdir", tmp_path, "--dry-run", binaries=small)
     assert f"{tmp_path}/usr/local/bin/watchwordd" in said and tree(tmp_path) == {}
     put("--destdir", tmp_path, binaries=small)
@@ -164,14 +226,14 @@ def test_a_dry_run_only_says(tmp_path, small):
 @pytest.mark.parametrize("options,said", [
     (["--user", "--prefix", "/x"], "not allowed with"), (["--binaries", "/x"], "--build none"),
     (["--build", "none", "--binaries", "/nonexistent"], "cannot be found"), (["--build", "some"], "invalid choice")])
-def test_what_is_not_meant_is_said(tmp_path, options, said):
+def test_unintended_options_are_refused_with_a_reason(tmp_path, options, said):
     done = install(*options, "--destdir", tmp_path)
     assert done.returncode != 0 and said in done.stderr and "Traceback" not in done.stderr
     assert tree(tmp_path) == {}
 
 
 def test_for_one_user_with_the_service_manager(tmp_path):
-    """Installed, enabled, used by the next client, taken out again: the home is as it was."""
+    """Installed, enabled, used by the next client, and uninstalled: the home directory is as before."""
     if reason := rig_manager.why_not():
         pytest.skip(f"no user manager can be started here: {reason}")
     with reachable_folder("home") as folder:
@@ -187,8 +249,8 @@ def test_for_one_user_with_the_service_manager(tmp_path):
                     assert manager.run(*step.split()).returncode == 0
             manager.do("set-environment", f"LD_LIBRARY_PATH={folder}/swift")
             shown = manager.run("watchword", "status")
-            assert steps[-1] == "watchword status" and shown.returncode == 0, shown.stderr
-            # It answers a moment before the manager has heard that it is ready.
+            assert "watchword status" in steps and shown.returncode == 0, shown.stderr
+            # The broker replies before the manager has received its notification.
             manager.wait_for(lambda: manager.value("watchword.service", "ActiveState") == "active")
             done = manager.install("--uninstall")
             assert done.returncode == 0 and not done.stderr, done.stderr

@@ -1,4 +1,4 @@
-"""contrib/install as root: what another user can write is not trusted, no link is followed, no `..` taken out."""
+"""contrib/install as root: it does not trust what another user can write, follows no links, and resolves no `..`."""
 import hashlib
 import os
 import pathlib
@@ -36,7 +36,7 @@ def with_umask(umask, *options):
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
-def test_what_is_written_is_for_all_to_read_and_for_nobody_else_to_change(tmp_path, small, umask):
+def test_installed_files_are_readable_by_all_and_writable_only_by_root(tmp_path, small, umask):
     made = tmp_path / "new" / "target"
     done = with_umask(umask, "--destdir", made, "--build", "none", "--binaries", small)
     assert done.returncode == 0, done
@@ -52,7 +52,7 @@ def test_what_is_written_is_for_all_to_read_and_for_nobody_else_to_change(tmp_pa
     entry("/usr/local/share/../../../precious", b"precious"), entry("/usr/local/../../precious", b"precious"), entry("/precious", b"precious"),
     entry("/usr/local/./bin/watchword", b""), entry("/usr//local/bin/watchword", b""), entry("precious", b"precious"), "folder - /precious\n",
     "file\n", "other - /usr/local/x\n", "\n", entry("/usr/locals/x", b"precious"), entry("/usr/local", b"precious")])
-def test_a_list_that_names_something_else_is_not_gone_by(tmp_path, small, line):
+def test_rule_x7_a_file_list_with_a_path_outside_the_installation_is_refused(tmp_path, small, line):
     put("--destdir", tmp_path, binaries=small)
     (tmp_path / "precious").write_bytes(b"precious")
     add(tmp_path, line)
@@ -62,7 +62,7 @@ def test_a_list_that_names_something_else_is_not_gone_by(tmp_path, small, line):
     assert tree(tmp_path) == before
 
 
-def test_a_line_separator_in_a_list_ends_no_line(tmp_path, small):
+def test_a_line_separator_in_a_list_does_not_end_a_line(tmp_path, small):
     put("--destdir", tmp_path, binaries=small)
     add(tmp_path, "link x\u2028file /usr/local/x\n")
     assert install("--destdir", tmp_path, "--uninstall").returncode == 0
@@ -72,13 +72,13 @@ def test_a_line_separator_in_a_list_ends_no_line(tmp_path, small):
 @pytest.mark.parametrize("spoil, said", [
     (lambda path: path.chmod(0o666), "can be changed by other users (mode 0666)"),
     (lambda path: os.chown(path, SOMEBODY, SOMEBODY), "belongs to user 65534"),
-    (lambda path: os.link(path, path.with_name("second")), "no regular file with one name"),
+    (lambda path: os.link(path, path.with_name("second")), "not a regular file with a single link"),
     (lambda path: (path.rename(path.with_name("first")), path.symlink_to("first")), "is not read"),
     (lambda path: path.parent.chmod(0o777), "can be changed by other users (mode 0777)"),
     (lambda path: (os.chown(path.parent, 0, 100), path.parent.chmod(0o775)), "can be changed by other users (mode 0775)"),
     (lambda path: os.chown(path.parent.parent, SOMEBODY, SOMEBODY), "belongs to user 65534")],
     ids=["mode", "owner", "hard link", "link", "folder", "group", "folder's owner"])
-def test_a_list_that_another_user_may_have_written_is_not_gone_by(tmp_path, small, spoil, said):
+def test_a_file_list_that_another_user_can_write_is_refused(tmp_path, small, spoil, said):
     put("--destdir", tmp_path, binaries=small)
     spoil(tmp_path / LIST)
     before = tree(tmp_path)
@@ -87,17 +87,17 @@ def test_a_list_that_another_user_may_have_written_is_not_gone_by(tmp_path, smal
     assert tree(tmp_path) == before
 
 
-def test_a_pipe_in_the_place_of_the_list_is_not_waited_for(tmp_path, small):
+def test_a_named_pipe_in_place_of_the_list_does_not_block(tmp_path, small):
     put("--destdir", tmp_path, binaries=small)
     (tmp_path / LIST).unlink()
     os.mkfifo(tmp_path / LIST)
-    refused("--destdir", tmp_path, "--uninstall", said="no regular file with one name")
+    refused("--destdir", tmp_path, "--uninstall", said="not a regular file with a single link")
 
 
 @ROOT_ONLY
 @pytest.mark.parametrize("owner", [0, SOMEBODY])
-def test_a_link_in_the_place_of_a_folder_is_not_followed(tmp_path, small, owner):
-    """When files are written and when they are taken out."""
+def test_rule_x7_a_link_that_replaces_a_directory_is_not_followed(tmp_path, small, owner):
+    """The list is refused both when files are installed and when they are removed."""
     target, elsewhere = tmp_path / "target", tmp_path / "elsewhere"
     put("--destdir", target, binaries=small)
     clients = target / "usr/local/share/watchword/clients"
@@ -120,7 +120,7 @@ def test_a_link_in_the_way_of_the_list_is_not_followed(tmp_path, small):
     assert (tmp_path / "precious").read_text() == "precious" and not (own / "installed-files").is_symlink()
 
 
-def test_what_was_set_aside_before_is_kept(tmp_path, small):
+def test_an_existing_backup_is_not_replaced(tmp_path, small):
     put("--destdir", tmp_path, binaries=small)
     unit = tmp_path / "usr/local/lib/systemd/user/watchword.service"
     (tmp_path / "usr/local/lib/systemd/user/watchword.service.set-aside.1").symlink_to("nowhere")
@@ -134,8 +134,8 @@ def test_what_was_set_aside_before_is_kept(tmp_path, small):
 @pytest.mark.parametrize("prefix, name", [
     ("/opt/two words", "SPACE"), ("/opt/100%", "PERCENT SIGN"), ("/opt/a\u2028b", "LINE SEPARATOR"), ("/opt/a\u00a0b", "NO-BREAK SPACE"),
     ("/opt/a\tb", "U+0009"), ('/opt/a"b', "QUOTATION MARK"), ("/opt/$HOME", "DOLLAR SIGN"), ("/opt/a\\b", "REVERSE SOLIDUS"),
-    ("/opt/a;b", "SEMICOLON"), ("/opt/a\u202eb", "RIGHT-TO-LEFT OVERRIDE"), (b"/opt/\xff", "U+DCFF"), ("/", "one below /")])
-def test_a_prefix_that_units_and_lists_read_otherwise_is_refused(tmp_path, small, prefix, name):
+    ("/opt/a;b", "SEMICOLON"), ("/opt/a\u202eb", "RIGHT-TO-LEFT OVERRIDE"), (b"/opt/\xff", "U+DCFF"), ("/", "below /")])
+def test_a_prefix_that_units_or_lists_cannot_represent_is_refused(tmp_path, small, prefix, name):
     done = subprocess.run(
         ["/usr/bin/python3", ROOT / "contrib" / "install", "--prefix", prefix, "--destdir", tmp_path, "--build", "none", "--binaries", small],
         capture_output=True, timeout=60, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8"})
@@ -143,7 +143,7 @@ def test_a_prefix_that_units_and_lists_read_otherwise_is_refused(tmp_path, small
     assert tree(tmp_path) == {}
 
 
-def test_other_prefixes_work_as_they_are(tmp_path, small):
+def test_other_prefixes_work_unchanged(tmp_path, small):
     put("--prefix", "/opt/jörg-1.0_x+y@z,a=b:c", "--destdir", tmp_path / "two words 100%\u2028", binaries=small)
     folder = tmp_path / "two words 100%\u2028" / "opt/jörg-1.0_x+y@z,a=b:c"
     assert "ExecStart=/opt/jörg-1.0_x+y@z,a=b:c/bin/watchwordd\n" in (folder / "lib/systemd/user/watchword.service").read_text()
@@ -166,7 +166,7 @@ def test_a_folder_of_another_user_is_not_installed_into(tmp_path, small):
 
 
 @ROOT_ONLY
-def test_programs_that_another_user_can_write_are_not_run(tmp_path, small):
+def test_rule_x7_programs_that_another_user_can_write_are_not_run(tmp_path, small):
     binaries = tmp_path / "binaries"
     binaries.mkdir()
     for name in ["watchword", "watchwordd"]:
@@ -178,7 +178,7 @@ def test_programs_that_another_user_can_write_are_not_run(tmp_path, small):
 
 @ROOT_ONLY
 def test_another_user_s_links_in_their_own_home_are_followed_by_themselves(small):
-    """Folders of ~ are often links into a collection; nobody else can have made them."""
+    """Folders in ~ are often links into a repository of dotfiles; no other user can have made them."""
     from rig.fixtures import reachable_folder
     with reachable_folder("home") as folder:
         home = pathlib.Path(folder) / "home"

@@ -1,4 +1,4 @@
-"""One list of all that is kept: log-ins, tokens, accepted certificates of servers, and client certificates."""
+"""The list of all stored credentials: logins, tokens, accepted certificates of servers, and client certificates."""
 import json
 
 import pytest
@@ -18,7 +18,7 @@ def broker(stage, certificates):
 
 
 def asked_client(stage, broker, reply):
-    """A client that is asked about connections, and what it was asked."""
+    """A client that is asked about connections, and its challenges."""
     asked = []
     client = stage.client(broker=broker, answer=lambda challenge: asked.append(challenge) or reply(challenge))
     assert "result" in client.call("auth/subscribe", {"mode": "everything"})
@@ -55,13 +55,13 @@ def test_a_forgotten_exception_is_asked_about_again(stage, broker, tls_server, p
     assert heard(client, "credential/changed") == [
         {"change": "forgotten", "source": "session", "protectionSpace": space(server, "serverTrust")}]
     assert listed(client, server) == [] and len(listed(client)) == 1
-    # The connection that rests on it is used no more: its server is asked about again, and the other is not.
+    # The connection that depends on it is no longer used: its server is asked about again, and the other server is not.
     assert stage.client(broker=broker).fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted"
     assert client.fetch(other.url)["result"]["status"] == 200 and len(asked) == 2
     assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 3
 
 
-def test_a_forgotten_client_certificate_is_shown_no_more(stage, broker, certificates, client_nginx):
+def test_a_forgotten_client_certificate_is_not_sent(stage, broker, certificates, client_nginx):
     server = client_nginx("on", "TLSv1.3")
     path = str(certificates / "client.pem")
     credential = {"type": "certificate", "certificate": path, "privateKey": str(certificates / "client.key")}
@@ -76,12 +76,12 @@ def test_a_forgotten_client_certificate_is_shown_no_more(stage, broker, certific
         "certificate": path, "persistence": "forSession", "source": "session", "isDefault": False}
     assert client.call("credential/forget", {"id": "certificate:1"})["result"] == {"removed": 1}
     assert listed(client) == []
-    # The connection that was made with it is used no more.
+    # The connection that was made with it is no longer used.
     assert plain.fetch(f"{server.url}/page.txt")["result"]["status"] == 400
 
 
 def test_the_command_shows_and_forgets_them(stage, broker, tls_server):
-    """`watchword credentials`: what each entry is, and by which name it goes."""
+    """`watchword credentials` shows the type and the id of each entry."""
     server, other, password, token = tls_server("self-signed"), tls_server("expired"), stage.secret(), stage.secret()
     shell = Shell(broker)
     client, asked = asked_client(
@@ -98,15 +98,15 @@ def test_the_command_shows_and_forgets_them(stage, broker, tls_server):
     shown = shell.run("credentials", "list").stdout.decode()
     rows = [line.split() for line in shown.splitlines()]
     key = asked[0]["protectionSpace"]["serverTrust"]["chain"][0]["spkiSha256"]
-    assert rows[0] == ["ID", "TYPE", "USER", "SITE", "REALM", "SCHEME", "KEPT", "DEFAULT", "CERTIFICATE"]
+    assert rows[0] == ["ID", "TYPE", "USER", "SITE", "REALM", "SCHEME", "STORED", "DEFAULT", "CERTIFICATE"]
     assert [row[:2] for row in rows[1:]] == [
         ["session:1", "password"], ["session:2", "token"], ["trust:1", "trust"], ["trust:2", "trust"]]
     assert rows[3][2:] == [f"https://localhost:{server.port}", "session", "key", "SHA-256", key]
-    assert rows[4][2:5] == [f"https://localhost:{other.port}", "for", "good"]
+    assert rows[4][2:4] == [f"https://localhost:{other.port}", "forever"]
     raw = json.loads(shell.run("credentials", "list", "--json").stdout)
     assert [entry["type"] for entry in raw["credentials"]] == ["password", "token", "trust", "trust"]
-    assert shell.run("credentials", "forget", "trust:1").stdout == b"1 credential is forgotten.\n"
-    assert shell.run("credentials", "forget", "--site", other.url).stdout == b"1 credential is forgotten.\n"
+    assert shell.run("credentials", "forget", "trust:1").stdout == b"1 credential forgotten\n"
+    assert shell.run("credentials", "forget", "--site", other.url).stdout == b"1 credential forgotten\n"
     assert [entry["id"] for entry in listed(client)] == ["session:1", "session:2"]
     assert b"a password or a token" in shell.run("credentials", "default", "trust:1").stderr
     assert not any(secret.encode() in shell.printed for secret in stage.secrets)

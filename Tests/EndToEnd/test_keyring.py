@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from rig.bodies import eventually
 from rig.client import password_answer
 from rig.keyring import SCHEMA, description, heard, settle
 from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
@@ -18,7 +19,7 @@ def start_broker(stage, gnome):
 
 
 def protected(stage, user="bob", realm="Staff", **attributes):
-    """A server, its password, and how it is described in the keyring."""
+    """A server, its password, and the attributes of its login in the keyring."""
     password = stage.secret()
     server = stage.server(basic_server(user, password, realm))
     stage.allow(password, server)
@@ -41,7 +42,7 @@ def keyring_list(client, server=None):
 
 
 def unasked(stage, broker, server):
-    """A fetch of a client that would be asked, and is not."""
+    """Makes a fetch of a client that answers challenges, but must not receive one."""
     asked = []
     client = stage.client(broker=broker, answer=lambda params: asked.append(params) or {"action": "continue"})
     result = client.fetch(server.url)["result"]
@@ -49,7 +50,7 @@ def unasked(stage, broker, server):
     return result
 
 
-# What is stored
+# Storing
 
 @pytest.mark.parametrize("method", ["basic", "digest"])
 def test_permanent_is_stored_when_the_server_has_accepted_it(stage, gnome, method):
@@ -59,10 +60,10 @@ def test_permanent_is_stored_when_the_server_has_accepted_it(stage, gnome, metho
     broker = start_broker(stage, gnome)
     client = stage.client()
     call = client.start("fetch/run", {"url": server.url})
-    first = client.challenges.get(timeout=5)
+    first = client.challenges.get(timeout=15)
     assert first["params"]["persistenceAllowed"] == ["none", "forSession", "permanent"]
     client.reply(first, password_answer("bob", wrong, persistence="permanent"))
-    second = client.challenges.get(timeout=5)
+    second = client.challenges.get(timeout=15)
     settle(client)
     assert len(server.requests) == 2 and gnome.items() == []
     client.reply(second, password_answer("bob", right, persistence="permanent"))
@@ -82,7 +83,7 @@ def test_permanent_is_stored_when_the_server_has_accepted_it(stage, gnome, metho
 
 
 @pytest.mark.parametrize("status, persistence", [(503, "permanent"), (500, "permanent"), (200, "forSession"), (200, "none")])
-def test_what_is_not_to_be_kept_is_not_stored(stage, gnome, status, persistence):
+def test_failed_and_temporary_logins_are_not_stored(stage, gnome, status, persistence):
     password = stage.secret()
     server = stage.server(lambda request: response(status) if request.authorization else response(
         401, b"", 'WWW-Authenticate: Basic realm="Staff"'))
@@ -109,7 +110,7 @@ def test_a_fetch_without_storage_neither_reads_nor_writes(stage, gnome):
     assert [secret for _, secret in gnome.items()] == [stored]
 
 
-def test_what_the_session_has_can_be_made_permanent(stage, gnome):
+def test_a_session_credential_can_be_made_permanent(stage, gnome):
     server, password, _ = protected(stage)
     start_broker(stage, gnome)
     persistence = ["forSession", "permanent"]
@@ -121,7 +122,7 @@ def test_what_the_session_has_can_be_made_permanent(stage, gnome):
     assert gnome.lookup(**description(server, domain="Staff", authtype="basic")) == password
 
 
-def test_what_is_being_stored_when_the_broker_is_told_to_stop_is_stored(stage, gnome):
+def test_storing_in_progress_is_completed_before_the_broker_stops(stage, gnome):
     for _ in range(5):
         server, password, _ = protected(stage)
         broker = start_broker(stage, gnome)
@@ -132,7 +133,7 @@ def test_what_is_being_stored_when_the_broker_is_told_to_stop_is_stored(stage, g
         assert gnome.lookup(**description(server, domain="Staff", authtype="basic")) == password
 
 
-def test_a_keyring_that_was_started_anew_is_found(stage, gnome):
+def test_a_restarted_keyring_is_found(stage, gnome):
     server, password, _ = protected(stage)
     broker = start_broker(stage, gnome)
     client = stage.client()
@@ -142,7 +143,7 @@ def test_a_keyring_that_was_started_anew_is_found(stage, gnome):
     assert server.authorizations == [None, basic("bob", password)]
 
 
-# By hand
+# credential/store
 
 def test_stored_by_hand_and_by_another_program(stage, gnome):
     ours, password, _ = protected(stage)
@@ -165,17 +166,17 @@ def test_stored_by_hand_and_by_another_program(stage, gnome):
         ("bob", ours.port, "permanent"), ("alice", theirs.port, "permanent")}
     assert [one["user"] for one in keyring_list(client, theirs)] == ["alice"]
     assert client.call("credential/forget", {"id": identifier})["result"] == {"removed": 1}
-    # What it heard before this reply is what there was.
+    # After this reply, the client has received all notifications so far.
     watcher.call("ping")
     assert heard(watcher, "credential/changed")[-1] == {"change": "forgotten", "source": "keyring"}
     assert [(item["user"], secret) for item, secret in gnome.items()] == [("alice", other)]
     assert client.call("credential/forget", {"id": identifier})["error"]["data"]["kind"] == "unknownCredential"
-    # Of this server the session has one as well.
+    # The session has a login for this server, too.
     assert client.call("credential/forget", {"protectionSpace": space(theirs)})["result"] == {"removed": 2}
     assert gnome.items() == []
 
 
-def test_storing_the_same_again_is_no_change(stage, gnome):
+def test_storing_the_same_again_changes_nothing(stage, gnome):
     server, password, _ = protected(stage)
     newer = stage.secret()
     start_broker(stage, gnome)
@@ -208,7 +209,7 @@ def test_the_default_among_two_users(stage, gnome):
     assert {one["id"]: one["isDefault"] for one in keyring_list(client)} == {bob: False, alice: True}
     assert [change["change"] for change in heard(client, "credential/changed") if change["source"] == "keyring"] == [
         "defaultChanged"]
-    # Its schema is what others find it by.
+    # The schema by which others find the item.
     assert {(item["user"], item["xdg:schema"], item.get("watchword-default")) for item, _ in gnome.items()} == {
         ("bob", SCHEMA, None), ("alice", SCHEMA, "1")}
     assert gnome.lookup(**description(server, "bob")) == password
@@ -220,7 +221,7 @@ def test_the_default_among_two_users(stage, gnome):
         None, basic("bob", password), None, basic("alice", other), None, basic("bob", password)]
 
 
-def test_a_locked_broker_uses_and_keeps_nothing(stage, gnome):
+def test_a_locked_broker_uses_and_stores_nothing(stage, gnome):
     server, password, attributes = protected(stage)
     gnome.put(password, **attributes)
     start_broker(stage, gnome)
@@ -234,13 +235,13 @@ def test_a_locked_broker_uses_and_keeps_nothing(stage, gnome):
     assert (len(asked), server.authorizations) == (1, [None, None, basic("bob", password)])
 
 
-# What fits
+# Matching
 
 @pytest.mark.parametrize("change", [
     {"port": "1"}, {"port": None}, {"protocol": "https"}, {"server": "localhost"}, {"server": "127.0.0.2"},
     {"server": "127.0.0.1.example"}, {"domain": "Guests"}, {"authtype": "digest"}, {"authtype": "form"}, {"object": "/other"},
     {"object": "/pa"}, {"user": ""}], ids=str)
-def test_what_was_stored_for_something_else_is_never_sent(stage, gnome, change):
+def test_an_item_for_another_space_is_never_sent(stage, gnome, change):
     server, password, attributes = protected(stage)
     stored = stage.secret()
     gnome.put(stored, **{name: value for name, value in {**attributes, **change}.items() if value is not None})
@@ -253,7 +254,7 @@ def test_what_was_stored_for_something_else_is_never_sent(stage, gnome, change):
     assert server.authorizations == [None, basic("bob", password)]
 
 
-def test_rule_17_what_is_exactly_for_this_space_is_removed_when_it_is_refused_whoever_stored_it(stage, gnome):
+def test_rule_17_a_refused_item_that_names_this_space_exactly_is_removed_whichever_program_stored_it(stage, gnome):
     server, _, attributes = protected(stage)
     wrong = stage.secret()
     stage.allow(wrong, server)
@@ -269,7 +270,7 @@ def test_rule_17_what_is_exactly_for_this_space_is_removed_when_it_is_refused_wh
 @pytest.mark.parametrize("change", [
     {}, {"domain": "Staff"}, {"authtype": "basic"}, {"protocol": None}, {"object": "/path"}, {"object": "/path/"},
     {"object": "path/x"}, {"object": "/"}], ids=str)
-def test_what_was_stored_for_this_is_sent(stage, gnome, change):
+def test_an_item_for_this_space_is_sent(stage, gnome, change):
     server, password, attributes = protected(stage)
     gnome.put(password, **{name: value for name, value in {**attributes, **change}.items() if value is not None})
     start_broker(stage, gnome)
@@ -286,7 +287,7 @@ def test_the_exact_realm_wins(stage, gnome):
     assert server.authorizations == [None, basic("bob", password)]
 
 
-def test_between_two_users_nothing_is_guessed(stage, gnome):
+def test_ambiguous_items_are_not_used(stage, gnome):
     server, password, attributes = protected(stage)
     gnome.put(password, **attributes)
     gnome.put(stage.secret(), **{**attributes, "user": "alice"})
@@ -295,12 +296,12 @@ def test_between_two_users_nothing_is_guessed(stage, gnome):
     client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})
     assert client.fetch(server.url)["result"]["status"] == 401
     assert (len(asked), server.authorizations) == (1, [None])
-    # A fetch that names one of them leaves nothing to guess.
+    # A fetch that names one of the users is unambiguous.
     assert client.fetch(f"http://bob@127.0.0.1:{server.port}/")["result"]["status"] == 200
     assert (len(asked), server.authorizations) == (1, [None, None, basic("bob", password)])
 
 
-def test_nothing_follows_a_redirect_to_another_server(stage, gnome):
+def test_no_item_is_sent_after_a_redirect_to_another_server(stage, gnome):
     target, password, _ = protected(stage)
     server, first, attributes = protected(stage)
     right = basic("bob", first)
@@ -314,10 +315,10 @@ def test_nothing_follows_a_redirect_to_another_server(stage, gnome):
     assert target.authorizations == [None, basic("bob", password)]
 
 
-# What was refused
+# Refusals
 
 def gated(handle):
-    """A server that holds back its answer to each credential until the test lets it go."""
+    """A server that delays its response to each credential until the test continues."""
     arrived, gate = threading.Event(), threading.Event()
 
     def handler(request):
@@ -336,7 +337,7 @@ def test_a_wrong_one_is_sent_once_for_twenty_fetches(stage, gnome, persistence):
     stage.allow(wrong, server)
     broker = start_broker(stage, gnome)
     first = stage.client()
-    # As we would have stored it: this is the item that may be removed.
+    # An item as we would have stored it: this one may be removed.
     store(first, server, "bob", wrong, realm="Staff", authenticationMethod="httpBasic")
     asked = []
 
@@ -344,6 +345,15 @@ def test_a_wrong_one_is_sent_once_for_twenty_fetches(stage, gnome, persistence):
         asked.append(params)
         return password_answer("bob", right, persistence=persistence)
 
+    # A fetch that begins after the login would send the password at once.
+    handle = server.handler
+
+    def all_at_once(request):
+        if not request.authorization:
+            eventually(lambda: len(server.requests) >= 20, lambda: f"{len(server.requests)} requests", 30)
+        return handle(request)
+
+    server.handler = all_at_once
     clients = [stage.client(broker=broker, answer=answer) for _ in range(20)]
     calls = [(client, client.start("fetch/run", {"url": server.url})) for client in clients]
     assert [client.wait(call)["result"]["status"] for client, call in calls] == [200] * 20
@@ -356,7 +366,7 @@ def test_a_wrong_one_is_sent_once_for_twenty_fetches(stage, gnome, persistence):
     assert kept == ([("Staff", right)] if persistence == "permanent" else [])
 
 
-def test_a_newer_one_stored_meanwhile_survives(stage, gnome):
+def test_a_newer_item_stored_meanwhile_is_not_removed(stage, gnome):
     right, wrong = stage.secret(), stage.secret()
     server, arrived, gate = gated(basic_server("bob", right).handler)
     stage.server(server)
@@ -369,11 +379,11 @@ def test_a_newer_one_stored_meanwhile_survives(stage, gnome):
     assert arrived.wait(10)
     gnome.put(right, **exactly)
     gate.set()
-    client.reply(client.challenges.get(timeout=5), {"action": "continue"})
+    client.reply(client.challenges.get(timeout=15), {"action": "continue"})
     assert client.wait(call)["result"]["status"] == 401
     settle(client)
     assert [secret for _, secret in gnome.items()] == [right]
-    # That of the other program.
+    # The item of the other program.
     assert [change["change"] for change in heard(client, "credential/changed")] == ["stored"]
     assert unasked(stage, broker, server)["status"] == 200
     assert server.authorizations == [None, basic("bob", wrong), None, basic("bob", right)]
@@ -382,7 +392,7 @@ def test_a_newer_one_stored_meanwhile_survives(stage, gnome):
 @pytest.mark.parametrize("change", [
     {}, {"domain": "Staff"}, {"schema": SCHEMA, "domain": "Staff"},
     {"schema": SCHEMA, "domain": "Staff", "authtype": "basic", "mine": "1"}], ids=str)
-def test_what_others_stored_is_not_removed_and_not_tried_again(stage, gnome, change):
+def test_a_refused_item_of_another_program_is_neither_removed_nor_tried_again(stage, gnome, change):
     server, right, attributes = protected(stage)
     wrong = stage.secret()
     stage.allow(wrong, server)
@@ -395,7 +405,7 @@ def test_what_others_stored_is_not_removed_and_not_tried_again(stage, gnome, cha
     settle(client)
     assert server.authorizations == [None, basic("bob", wrong), None]
     assert [secret for _, secret in gnome.items()] == [wrong]
-    # What is answered now is kept beside it, and is what the next one finds.
+    # The new answer is stored beside it, and the next fetch finds that.
     keeping = stage.client(broker=broker, answer=lambda params: password_answer("bob", right, persistence="permanent"))
     assert keeping.fetch(server.url)["result"]["status"] == 200
     settle(keeping)

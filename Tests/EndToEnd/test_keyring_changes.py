@@ -1,4 +1,4 @@
-"""Changes that other programs make in the keyring are told as the broker's own are: each once."""
+"""Changes that other programs make in the keyring are reported like the broker's own: each once."""
 import contextlib
 
 import pytest
@@ -11,7 +11,7 @@ from rig.keyring import SCHEMA, heard, settle
 
 @pytest.fixture
 def watcher(stage, gnome):
-    """A client whose broker has used the keyring, and knows which items there are."""
+    """A client whose broker has used the keyring, and knows its items."""
     stage.broker(environment=gnome.for_broker)
     client = stage.client()
     client.call("credential/list")
@@ -24,21 +24,21 @@ def attributes(**more):
 
 
 def own(gnome, **more):
-    """The item of these attributes, as another program has it."""
+    """The item with these attributes, as another program sees it."""
     wanted = {key: value for key, value in {"user": "bob", **more}.items()}
     connection = open_dbus_connection(gnome.address)
     return contextlib.closing(connection), next(secretstorage.search_items(connection, wanted))
 
 
 def next_change(client):
-    """What is told next; nothing follows it."""
+    """Returns the next notification; no other follows it."""
     found = []
-    eventually(lambda: found.extend(heard(client, "credential/changed")) or found, "no change is told")
+    eventually(lambda: found.extend(heard(client, "credential/changed")) or found, "no notification of a change")
     return found + after(client)
 
 
 def after(client):
-    """What is told until the keyring has done all that it had to do, twice."""
+    """Returns the notifications until the keyring has completed all pending calls, twice."""
     settle(client)
     return heard(client, "credential/changed")
 
@@ -49,7 +49,7 @@ STORED = {
 FORGOTTEN = {"change": "forgotten", "source": "keyring"}
 
 
-def test_each_change_of_another_program_is_told_once(stage, gnome, watcher):
+def test_each_change_of_another_program_is_notified_once(stage, gnome, watcher):
     gnome.put(stage.secret(), **attributes())
     assert next_change(watcher) == [STORED]
     gnome.put(stage.secret(), **attributes())
@@ -62,7 +62,7 @@ def test_each_change_of_another_program_is_told_once(stage, gnome, watcher):
     assert next_change(watcher) == [FORGOTTEN]
 
 
-def test_what_was_there_before_the_broker_is_known(stage, gnome):
+def test_items_that_existed_before_the_broker_are_known(stage, gnome):
     gnome.put(stage.secret(), **attributes())
     stage.broker(environment=gnome.for_broker)
     client = stage.client()
@@ -72,7 +72,7 @@ def test_what_was_there_before_the_broker_is_known(stage, gnome):
     assert next_change(client) == [FORGOTTEN]
 
 
-def test_what_is_no_login_for_http_is_not_told(stage, gnome, watcher):
+def test_items_that_are_not_http_logins_are_not_announced(stage, gnome, watcher):
     gnome.put(stage.secret(), **attributes(protocol="ftp"))
     gnome.put(stage.secret(), server="h.example", protocol="https", user="carol")
     gnome.run("secret-tool", "clear", "server", "h.example")
@@ -80,7 +80,7 @@ def test_what_is_no_login_for_http_is_not_told(stage, gnome, watcher):
     assert next_change(watcher) == [STORED]
 
 
-def test_locking_and_unlocking_is_no_change(stage, gnome, watcher):
+def test_locking_and_unlocking_changes_nothing(stage, gnome, watcher):
     gnome.put(stage.secret(), **attributes())
     assert next_change(watcher) == [STORED]
     gnome.run(
@@ -90,7 +90,7 @@ def test_locking_and_unlocking_is_no_change(stage, gnome, watcher):
     assert after(watcher) == []
 
 
-def test_the_brokers_own_changes_are_told_once(stage, gnome, watcher):
+def test_the_brokers_own_changes_are_notified_once(stage, gnome, watcher):
     space = {"protocol": "https", "host": "h.example"}
     for _ in range(2):
         credential = {"type": "password", "user": "bob", "password": stage.secret(), "persistence": "permanent"}
@@ -103,12 +103,12 @@ def test_the_brokers_own_changes_are_told_once(stage, gnome, watcher):
     assert [change["change"] for change in next_change(watcher)] == ["defaultChanged"]
     assert watcher.call("credential/forget", {"id": identifier})["result"] == {"removed": 1}
     assert next_change(watcher) == [FORGOTTEN]
-    # The next one of another program is told all the same.
+    # The next change of another program is still reported.
     gnome.run("secret-tool", "clear", "user", "carol")
     assert next_change(watcher) == [FORGOTTEN]
 
 
-def test_the_watch_begins_again_with_the_next_use(stage, gnome, watcher):
+def test_the_watch_is_restored_by_the_next_use(stage, gnome, watcher):
     gnome.put(stage.secret(), **attributes())
     assert next_change(watcher) == [STORED]
     gnome.restart_gnome()

@@ -37,7 +37,7 @@ def fetch_unasked(stage, gnome, server):
 
 
 def git(gnome, helper, action, **lines):
-    """What git would say to the helper, and what the helper says, as pairs."""
+    """Passes text to the helper as git does; returns its output as pairs."""
     said = gnome.run(helper, action, text="".join(f"{name}={value}\n" for name, value in lines.items()) + "\n")
     return dict(line.split("=", 1) for line in said.splitlines())
 
@@ -76,12 +76,12 @@ def test_a_wrong_password_of_pythons_keyring_stays(stage, gnome, server):
     assert server.authorizations == [None, basic("bob", wrong), basic("bob", server.password)]
     assert python_keyring(gnome, GET, port(server), "bob") == wrong
     assert [item for item in gnome.items() if item in before] == before
-    # Ours says more about the server than theirs.
+    # Our item has more attributes of the server than theirs.
     assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
     assert server.authorizations[3:] == [None, basic("bob", server.password)]
 
 
-def test_what_git_has_stored_is_used(stage, gnome, server, git_helper):
+def test_an_item_stored_by_git_is_used(stage, gnome, server, git_helper):
     git(gnome, git_helper, "store", protocol="http", host=port(server), username="bob", password=server.password)
     assert [secret for _, secret in gnome.items()] == [server.password]
     assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
@@ -90,7 +90,7 @@ def test_what_git_has_stored_is_used(stage, gnome, server, git_helper):
 
 @pytest.mark.parametrize("change", [
     {"protocol": "https"}, {"host": "127.0.0.1"}, {"host": "127.0.0.1:1"}, {"path": "some/where.git"}], ids=str)
-def test_what_git_has_stored_for_something_else_is_not(stage, gnome, server, git_helper, change):
+def test_an_item_stored_by_git_for_another_space_is_not_used(stage, gnome, server, git_helper, change):
     lines = {"protocol": "http", "host": port(server), "username": "bob", "password": stage.secret(), **change}
     git(gnome, git_helper, "store", **lines)
     assert len(gnome.items()) == 1
@@ -129,7 +129,7 @@ def test_git_itself_gets_what_we_have_stored(stage, gnome, server, git_helper):
     assert f"username=bob\npassword={server.password}\n" in said
 
 
-def test_our_newer_password_takes_the_place_of_gits(stage, gnome, server, git_helper):
+def test_our_newer_password_replaces_that_of_git(stage, gnome, server, git_helper):
     wrong = stage.secret()
     stage.allow(wrong, server)
     git(gnome, git_helper, "store", protocol="http", host=port(server), username="bob", password=wrong)

@@ -1,11 +1,10 @@
-"""The daemon as a process: its socket, its end, and that nothing grows."""
+"""The daemon as a process: its socket, its exit, and that its resources do not grow."""
 import os
 import shutil
 import signal
 import socket
 import stat
 import subprocess
-import time
 
 import pytest
 
@@ -14,13 +13,14 @@ from rig.broker import program
 from rig.client import Client, password_answer
 from rig.scripted import basic_server, response
 from rig.subjects import let_others_reach
+from rig.waiting import is_ready
 
 
 def start_second(broker):
     return subprocess.run([program("watchwordd"), "--socket", broker.socket], env=broker.environment, capture_output=True, text=True, timeout=20)
 
 
-def test_the_socket_is_private_and_there_is_one_broker(stage):
+def test_rule_a3_the_socket_is_private_and_there_is_one_broker(stage):
     broker = stage.broker()
     assert stat.S_IMODE(os.stat(broker.socket).st_mode) == 0o600
     second = start_second(broker)
@@ -37,7 +37,7 @@ def test_a_stale_file_is_taken_over_after_a_kill(stage):
     assert stage.client(delivery=None).call("ping")["result"] == {}
 
 
-def test_what_is_no_socket_is_left_alone(stage):
+def test_a_file_that_is_not_a_socket_is_not_replaced(stage):
     broker = stage.broker()
     broker.stop()
     with open(broker.socket, "w") as file:
@@ -47,7 +47,7 @@ def test_what_is_no_socket_is_left_alone(stage):
     assert open(broker.socket).read() == "precious"
 
 
-def test_a_folder_that_others_can_enter_is_refused(tmp_path):
+def test_rule_a3_a_folder_that_others_can_enter_is_refused(tmp_path):
     open_folder = tmp_path / "open"
     open_folder.mkdir()
     open_folder.chmod(0o755)
@@ -56,7 +56,7 @@ def test_a_folder_that_others_can_enter_is_refused(tmp_path):
     assert list(open_folder.iterdir()) == []
 
 
-def test_a_socket_handed_over_by_the_service_manager(stage, tmp_path):
+def test_a_socket_passed_by_the_service_manager(stage, tmp_path):
     path = str(tmp_path / "handed")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
@@ -73,13 +73,12 @@ def test_a_socket_handed_over_by_the_service_manager(stage, tmp_path):
     assert os.path.exists(path)
 
 
-def test_sigterm_tells_the_clients_and_ends_well(stage):
+def test_sigterm_notifies_the_clients_and_the_broker_exits_with_0(stage):
     server = stage.server(lambda request: None)
     broker = stage.broker()
     client = stage.client()
     call = client.start("fetch/run", {"url": server.url})
-    while not server.requests:
-        time.sleep(0.01)
+    eventually(lambda: server.requests, "it is not sent")
     broker.process.send_signal(signal.SIGTERM)
     assert client.notifications.get(timeout=10)["method"] == "server/closing"
     assert client.call("ping")["error"]["data"]["kind"] == "shuttingDown"
@@ -88,17 +87,86 @@ def test_sigterm_tells_the_clients_and_ends_well(stage):
     assert not os.path.exists(broker.socket)
 
 
-def test_the_process_is_hardened_and_its_environment_clean(stage):
-    broker = stage.broker(environment={"SSLKEYLOGFILE": str(stage.folder / "keys"), "http_proxy": "http://127.0.0.1:1", "LC_ALL": "C"})
-    server = stage.server(lambda request: response(200, b"ok"))
-    assert stage.client(delivery=None).fetch(server.url)["result"]["status"] == 200
+def test_rule_l7_and_m5_the_process_is_hardened_and_its_environment_clean(stage, certificates, tls_server):
+    keys = stage.folder / "keys"
+    broker = stage.broker(
+        "--ca-file", str(certificates / "ca.pem"),
+        environment={"SSLKEYLOGFILE": str(keys), "https_proxy": "http://127.0.0.1:1", "LC_ALL": "C"})
+    assert stage.client(delivery=None).fetch(tls_server("good").url)["result"]["status"] == 200
+    assert not keys.exists()
     status = open(f"/proc/{broker.process.pid}/status").read()
-    assert "NoNewPrivs:\t1" in status
+    assert "NoNewPrivs:\t1" in status and "Umask:\t0077" in status
     assert "Max core file size        0                    0" in open(f"/proc/{broker.process.pid}/limits").read()
 
 
-def test_nothing_grows(stage):
-    """1,000 idle connections, 100 challenges pending at once, 10,000 fetches in a row."""
+def test_rule_m5_no_descriptor_of_the_process_that_started_it_stays_open(stage):
+    folder = stage.folder / "run"
+    folder.mkdir(mode=0o700)
+    readable, writable = os.pipe()
+    environment = {"HOME": str(stage.folder), "PATH": os.environ["PATH"]}
+    broker = subprocess.Popen([program("watchwordd"), "--socket", str(folder / "s")], env=environment, pass_fds=[writable])
+    os.close(writable)
+    try:
+        assert is_ready(readable, 20) and os.read(readable, 1) == b"", "the last writer has closed the pipe"
+        eventually((folder / "s").exists, "the broker has ended")
+    finally:
+        broker.terminate()
+        os.close(readable)
+    assert broker.wait(20) == 0
+
+
+# Prints the files that another user can read, and what it receives from the socket.
+STRANGER = """
+import os, socket, sys
+for folder, _, names in os.walk(sys.argv[1]):
+    for name in names:
+        path = os.path.join(folder, name)
+        if os.access(path, os.R_OK):
+            print("can read", path)
+wire = socket.socket(socket.AF_UNIX)
+wire.settimeout(20)
+try:
+    wire.connect(sys.argv[2])
+    wire.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}' + bytes([10]))
+    print("received", wire.recv(100))
+except OSError as problem:
+    print(type(problem).__name__)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user has to be taken on")
+def test_rule_a3_another_user_can_read_no_file_and_gets_no_reply(stage, tls_server):
+    """Checks the default modes, then every directory accessible, then the socket accessible, too."""
+    broker = stage.broker()
+    client = stage.client(broker=broker, answer=lambda challenge: {"action": "credential", "credential": {
+        "type": "trust", "spkiSha256": challenge["protectionSpace"]["serverTrust"]["chain"][0]["spkiSha256"], "persistence": "permanent"}})
+    client.call("auth/subscribe", {"mode": "everything"})
+    assert client.fetch(tls_server("self-signed").url)["result"]["status"] == 200
+    state = broker.home / ".local" / "state" / "watchword"
+    eventually(lambda: {"known-certificates", "audit.jsonl"} <= set(os.listdir(state)), lambda: os.listdir(state))
+    (state / "control").touch()
+    (state / "control").chmod(0o644)
+    broker.log_path.chmod(0o600)  # written by the rig
+    let_others_reach(broker.folder)
+
+    def seen():
+        looked = subprocess.run(
+            ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-c", STRANGER,
+             broker.home.parent, broker.socket], capture_output=True, text=True, check=True)
+        return looked.stdout.splitlines()
+
+    assert seen() == ["PermissionError"]
+    for folder in broker.folder.rglob("*"):
+        if folder.is_dir():
+            folder.chmod(0o755)
+    assert seen() == [f"can read {state / 'control'}", "PermissionError"]
+    os.chmod(broker.socket, 0o666)
+    assert seen()[-1] in ("received b''", "ConnectionResetError", "BrokenPipeError")
+
+
+@pytest.mark.tier3("thousands of fetches")
+def test_memory_and_descriptors_do_not_grow(stage):
+    """1,000 idle connections, 100 concurrently pending challenges, 10,000 fetches in sequence."""
     password = stage.secret()
     server = stage.server(basic_server("bob", password, body=b"x" * 1024))
     stage.allow(password, server)
@@ -113,7 +181,7 @@ def test_nothing_grows(stage):
         connection.connect(broker.socket)
         idle.append(connection)
     asking = stage.client()
-    # A realm for each path: else all would be one question.
+    # A realm for each path; otherwise there would be one question for all.
     other = stage.server(lambda request: response(401, b"", f'WWW-Authenticate: Basic realm="{request.target}"'))
     calls = [asking.start("fetch/run", {"url": f"{other.url}/{number}"}) for number in range(100)]
     challenges = [asking.challenges.get(timeout=20) for _ in calls]
@@ -126,18 +194,16 @@ def test_nothing_grows(stage):
         connection.close()
     for _ in range(10_000):
         assert client.fetch(server.url)["result"]["exchanges"] == 1
-    end = time.monotonic() + 10
-    while client.call("server/status")["result"]["connections"] > 2 and time.monotonic() < end:
-        time.sleep(0.05)
+    eventually(lambda: client.call("server/status")["result"]["connections"] <= 2, "connections stay open")
     if descriptors is not None:
-        # The second server's kept connections are all that may be new.
+        # Only the persistent connections to the second server may be new.
         assert broker.descriptors <= descriptors + 70
     assert broker.resident_kilobytes < kilobytes + 16_384
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user has to be taken on")
-def test_its_own_user_cannot_look_into_it(stage):
-    """Nor leave a core of it: what the process is to the kernel is not dumpable (proc(5), /proc/pid)."""
+def test_rule_m5_a_process_of_the_same_user_cannot_read_the_process(stage):
+    """It cannot write a core file of it either, because the process is not dumpable (proc(5), /proc/pid)."""
     folder = stage.folder / "nobody"
     folder.mkdir(mode=0o755)
     let_others_reach(folder)

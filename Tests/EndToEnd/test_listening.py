@@ -1,4 +1,5 @@
-"""The broker's socket file is removed or replaced while it runs: it listens again within seconds, or ends and says why."""
+"""The broker's socket file is removed or replaced while it runs: the broker listens again within seconds, or exits with a
+message."""
 import os
 import socket
 
@@ -43,12 +44,12 @@ def test_the_broker_listens_again(stage, harm):
     for path in sockets(broker):
         eventually(lambda: answers(path), lambda: broker.log[-1500:])
         assert os.stat(path).st_mode & 0o777 == 0o600
-    assert before.call("ping")["result"] == {}, "connections that were open continue"
+    assert before.call("ping")["result"] == {}, "open connections continue"
     assert broker.stop() == 0
     assert not any(os.path.exists(path) for path in sockets(broker))
 
 
-def test_a_socket_of_which_the_whole_directory_is_gone_is_made_again(stage):
+def test_a_socket_is_created_again_with_its_removed_directory(stage):
     broker = stage.broker()
     folder = os.path.dirname(broker.socket)
     os.rename(folder, folder + ".away")
@@ -56,7 +57,7 @@ def test_a_socket_of_which_the_whole_directory_is_gone_is_made_again(stage):
     assert os.stat(folder).st_mode & 0o777 == 0o700
 
 
-def test_what_is_no_socket_ends_the_broker_and_stays(stage):
+def test_a_file_that_is_not_a_socket_ends_the_broker_and_stays(stage):
     broker = stage.broker()
     with open(broker.socket + ".new", "w") as file:
         file.write("precious")
@@ -69,7 +70,7 @@ def test_what_is_no_socket_ends_the_broker_and_stays(stage):
 
 @pytest.mark.parametrize("name", ["main", "restricted"])
 def test_the_service_managers_socket_ends_the_broker_with_a_message(tmp_path, name):
-    """Only the manager can make it again."""
+    """Only the service manager can create the socket again."""
     activation = Activation(tmp_path).start()
     try:
         assert activation.next()["READY"] == "1"

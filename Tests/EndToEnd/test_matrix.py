@@ -1,6 +1,6 @@
-"""Every scheme at every kind of server and proxy, with every outcome. MATRIX.md is what a whole run of this file has shown.
+"""Every scheme with every kind of server and proxy, and every outcome. MATRIX.md contains the results of a complete run.
 
-Each cell compares what the server has noted: of each request, whether it brought a log-in and whether it was let through.
+Each cell compares the server's records: for each request, whether it contained a login, and whether it was accepted.
 """
 import os
 import urllib.parse
@@ -14,8 +14,10 @@ from rig.scripted import ScriptedServer
 from rig.sites import ASKED, Stand, expected, is_login_of_connection, taken
 from rig.tokens import bearer_server
 
+pytestmark = pytest.mark.tier3("every scheme with every server")
+
 SETTINGS = '[schemes]\nntlm = ["127.0.0.1", "localhost"]\nnegotiate = ["localhost"]\n'
-# Of Negotiate nobody is asked about; what is asked about after a ticket was refused is Basic.
+# There is no challenge for Negotiate; the challenge after a refused ticket is for Basic.
 METHODS = {"basic": "httpBasic", "bearer": "bearer", "ntlm": "ntlm", "negotiate": "httpBasic", "unknown": "other",
            "certificate": "clientCertificate", "trust": "serverTrust"}
 PROBLEMS = {"certificate": "certificateRefused", "trust": "fingerprintWrong"}
@@ -24,7 +26,7 @@ tried, shown = set(), set()
 
 @pytest.fixture(scope="module")
 def kept():
-    """The one scripted server that nginx keeps its connections to. A cell gives it its handler."""
+    """The scripted server to which nginx uses persistent connections. A cell sets its handler."""
     server = ScriptedServer(open_page)
     yield server
     server.close()
@@ -50,7 +52,8 @@ def tickets(realm, kerberos_users):
 
 @pytest.fixture
 def start(stage, authorities, tickets):
-    """`start(answer)` is a client of a new broker. `everything`: it is asked about connections, too; `proxy`: the configuration's."""
+    """`start(answer)` returns a client of a new broker. With `everything` it is also asked about connections; `proxy` is the
+    configured proxy."""
     def make(answer, everything=False, proxy=None):
         path = stage.folder / "config.toml"
         path.write_text(SETTINGS + (f'[proxy]\nurl = "{proxy}"\n' if proxy else ""))
@@ -68,7 +71,7 @@ def start(stage, authorities, tickets):
 def test_cell(stage, start, request, scheme, target, outcome):
     tried.add((scheme, target, outcome))
     site = Stand(stage, request.getfixturevalue).site(scheme, target, outcome)
-    # Before Basic is asked about, the ticket was what is wrong.
+    # Before the challenge for Basic, the ticket was the wrong login.
     replies, asked = list(site.answers if outcome == "wrong" and scheme != "negotiate" else site.answers[1:]), []
 
     def answer(challenge):
@@ -81,14 +84,14 @@ def test_cell(stage, start, request, scheme, target, outcome):
     own = {"proxy": {"url": site.proxy}} if site.proxy and scheme != "negotiate" else {}
     client, broker = start(answer, scheme in CERTIFICATES, None if own else site.proxy)
     reply = client.fetch(site.url, **own)
-    # Some servers write about a tunnel or a connection when it ends.
+    # Some servers log a tunnel or a connection when it ends.
     client.close()
     assert broker.stop() == 0
 
     noted, failures = expected(scheme, outcome)
     assert site.verdicts(noted) == noted, reply
     assert [one["previousFailureCount"] for one in asked] == failures
-    # A response has refused the others.
+    # In other schemes, a response refuses the wrong answer, without an `error` in the challenge.
     problems = [one["error"]["kind"] for one in asked if one["error"]]
     assert problems == [PROBLEMS[scheme]] * (outcome == "wrong") if scheme in PROBLEMS else problems == []
     asker, method = urllib.parse.urlsplit(site.proxy or site.url), METHODS.get(scheme, "httpDigest")
@@ -98,7 +101,7 @@ def test_cell(stage, start, request, scheme, target, outcome):
     for name, (found, wanted) in site.also.items():
         assert found() == wanted, name
     if site.reached:
-        assert site.reached() == (outcome in {"right", "wrong"}), "requests of the origin, none with what is for the proxy"
+        assert site.reached() == (outcome in {"right", "wrong"}), "the origin's requests, none of which contains the proxy's login"
     shown.add((scheme, target, outcome))
 
 
@@ -109,7 +112,7 @@ def check_reply(reply, site, scheme, target, outcome):
     elif outcome == "continue" and scheme != "certificate":
         result = reply["result"]
         assert result["status"] == (407 if target in PROXIES else 401) and result.get(here) is None
-        # libcurl reads the body of a refused CONNECT and drops it.
+        # libcurl reads the body of a refused CONNECT and discards it.
         assert (result["body"]["value"] == "") if target in TUNNELS else (site.refused_body in result["body"]["value"])
     else:
         result, login = reply["result"], is_login_of_connection(scheme, outcome)
@@ -120,15 +123,15 @@ def check_reply(reply, site, scheme, target, outcome):
             assert result[here]["authenticationMethod"] == method and result.get(there) is None
 
 
-# What there is instead of the cells that cannot be
+# The tests that replace impossible cells
 
 def never(challenge):
-    pytest.fail("asked")
+    pytest.fail("unexpected challenge")
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("kind", ["self-signed", "expired", "wrong-name"])
-def test_the_certificate_of_a_proxy_is_no_challenge(stage, start, certificates, nginx, nginx_tls, scheme, kind):
+def test_the_certificate_of_a_proxy_causes_no_challenge(stage, start, certificates, nginx, nginx_tls, scheme, kind):
     proxy = stage.server(TlsForwardProxy(certificates, kind))
     port = (nginx_tls if scheme == "https" else nginx).port
     client, _ = start(never, everything=True)
@@ -158,10 +161,10 @@ def test_no_token_goes_over_plain_http_elsewhere(stage, start):
     assert result["status"] == 401 and noted.verdicts == [ASKED]
 
 
-def test_the_file_says_what_was_shown():
-    """Last, and about a whole run."""
+def test_the_file_agrees_with_the_results():
+    """This test runs last, after all cells."""
     assert tried == set(CELLS), "run the whole file"
     text = document(shown)
     if os.environ.get("WATCHWORD_WRITE_MATRIX"):
         FILE.write_text(text)
-    assert FILE.exists() and FILE.read_text() == text, f"MATRIX.md says something else; if it is this run that is right: {REGENERATE}"
+    assert FILE.exists() and FILE.read_text() == text, f"MATRIX.md differs from this run; if the run is right: {REGENERATE}"

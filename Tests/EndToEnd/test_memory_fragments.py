@@ -1,14 +1,15 @@
-"""No part of a password of 16 bytes or more stays in the broker's memory, whatever its length, its scheme, and the way in which it came."""
+"""No part of a password of 16 bytes or more stays in the broker's memory, for all lengths, schemes, and ways in which it was
+supplied."""
 import base64
 import contextlib
 import os
 import secrets
 import struct
 import subprocess
-import time
 
 import pytest
 
+from rig.bodies import eventually
 from rig.client import password_answer
 from rig.forwarding import Socks5Server
 from rig.fragments import Scanner
@@ -16,7 +17,7 @@ from rig.memory import places
 from rig.scripted import ScriptedServer, response
 
 if os.geteuid() != 0:
-    pytest.fail("only root may look into another process", pytrace=False)
+    pytest.fail("only root may read the memory of another process; run the tests as root", pytrace=False)
 
 LENGTHS = [8, 15, 16, 31, 32, 33, 47, 48, 64, 127, 255, 256]
 
@@ -32,16 +33,13 @@ def scanner(passwords, tmp_path_factory):
     return Scanner(passwords, tmp_path_factory.getbasetemp())
 
 
-def check(broker, scanner, seconds=3):
-    """After a moment: what ends a fetch for its client is not the last thing that is done for it."""
-    end = time.monotonic() + seconds
-    while (found := scanner.places(broker.process.pid)) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not found
+def check(broker, scanner, seconds=10):
+    """Searches the memory after a moment: the broker is still cleaning up when the client receives the end of its fetch."""
+    eventually(lambda: not scanner.places(broker.process.pid), lambda: scanner.places(broker.process.pid), seconds, pause=0.05)
 
 
 def rotated(passwords, *words):
-    """Some lengths; much happens at the first login only, so that each test begins with another one."""
+    """Returns some lengths. Much happens only at the first login, so each test begins with another length."""
     start = sum(map(ord, "".join(words))) % len(passwords)
     return (passwords[start:] + passwords[:start])[:5]
 
@@ -59,7 +57,7 @@ CHALLENGES = {
 
 
 def accepting(challenge, proxy=False):
-    """A server, or a proxy, that takes every login, and does not look at it."""
+    """A server or proxy that accepts every login without checking it."""
     field, status = ("Proxy-Authenticate", 407) if proxy else ("WWW-Authenticate", 401)
 
     def handle(request):
@@ -84,7 +82,7 @@ CONFIGURATION = '[schemes]\nntlm = ["127.0.0.1"]\n'
 
 @pytest.mark.parametrize("scheme", CHALLENGES)
 @pytest.mark.parametrize("way", ["answer", "own", "proxy-answer", "proxy-own"])
-def test_nothing_is_left_of_a_credential_that_is_not_kept(stage, passwords, scanner, scheme, way):
+def test_rule_x8_no_fragment_is_left_of_a_credential_that_is_not_stored(stage, passwords, scanner, scheme, way):
     broker = stage.configured(CONFIGURATION)
     isProxy = way.startswith("proxy")
     with accepting(CHALLENGES[scheme], isProxy) as server:
@@ -103,7 +101,7 @@ def test_nothing_is_left_of_a_credential_that_is_not_kept(stage, passwords, scan
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_nothing_is_left_of_the_first_login_of_all(stage, passwords, scanner, length):
+def test_rule_x8_no_fragment_is_left_of_the_first_login(stage, passwords, scanner, length):
     password, broker = passwords[LENGTHS.index(length)], stage.configured(CONFIGURATION)
     with accepting(CHALLENGES["digest-sha-256"]) as server:
         client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="none"), broker=broker)
@@ -118,7 +116,7 @@ def test_functions_are_found_before_the_program_starts(stage):
     assert "NOW" in subprocess.run(["readelf", "-d", program], check=True, capture_output=True, text=True).stdout
 
 
-def test_the_scanner_finds_what_is_there(stage, passwords, scanner):
+def test_the_scanner_finds_present_fragments(stage, passwords, scanner):
     broker = stage.configured(CONFIGURATION)
     with accepting(CHALLENGES["basic"]) as server:
         client = stage.client(answer=lambda challenge: password_answer("bob", passwords[-1], persistence="forSession"), broker=broker)
@@ -128,7 +126,7 @@ def test_the_scanner_finds_what_is_there(stage, passwords, scanner):
 
 @pytest.mark.parametrize("scheme", ["basic", "digest-sha-256", "ntlm"])
 @pytest.mark.parametrize("way", ["url", "session", "stored"])
-def test_nothing_is_left_of_what_the_session_forgets(stage, passwords, scanner, scheme, way):
+def test_rule_x8_no_fragment_is_left_of_a_credential_removed_from_the_session(stage, passwords, scanner, scheme, way):
     broker = stage.configured(CONFIGURATION)
     with accepting(CHALLENGES[scheme]) as server:
         for password in rotated(passwords, scheme, way):
@@ -147,10 +145,10 @@ def test_nothing_is_left_of_what_the_session_forgets(stage, passwords, scanner, 
 
 
 @pytest.mark.parametrize("way", ["answer", "own"])
-def test_nothing_is_left_of_a_login_by_socks(stage, passwords, scanner, way):
+def test_no_fragment_is_left_of_a_socks_login(stage, passwords, scanner, way):
     broker = stage.configured(CONFIGURATION)
     with contextlib.closing(ScriptedServer(lambda request: response(200, b"welcome"))) as server:
-        # Longer ones have no place in a login by SOCKS (RFC 1929).
+        # A SOCKS login has no room for longer ones (RFC 1929).
         for password in filter(lambda password: len(password) <= 255, passwords):
             with contextlib.closing(Socks5Server({"bob": password})) as socks:
                 given = credential("socks", password)
@@ -163,8 +161,8 @@ def test_nothing_is_left_of_a_login_by_socks(stage, passwords, scanner, way):
 
 @pytest.mark.parametrize("scheme", ["basic", "digest-sha-256", "ntlm"])
 @pytest.mark.parametrize("way", ["answer", "own"])
-def test_nothing_is_left_of_a_login_for_a_tunnel(stage, passwords, scanner, scheme, way):
-    """What answers behind the tunnel is no TLS: the fetch fails after the login."""
+def test_no_fragment_is_left_of_a_tunnel_login(stage, passwords, scanner, scheme, way):
+    """The server behind the tunnel does not speak TLS, so the fetch fails after the login."""
     broker = stage.configured(CONFIGURATION)
     with accepting(CHALLENGES[scheme], True) as proxy:
         for password in rotated(passwords, scheme, way, "tunnel"):
@@ -179,7 +177,7 @@ def test_nothing_is_left_of_a_login_for_a_tunnel(stage, passwords, scanner, sche
 
 
 @pytest.mark.parametrize("form", ["pkcs8", "pkcs12"])
-def test_nothing_is_left_of_a_passphrase(stage, certificates, client_nginx, passwords, scanner, tmp_path, form):
+def test_rule_x8_no_fragment_is_left_of_a_passphrase(stage, certificates, client_nginx, passwords, scanner, tmp_path, form):
     broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
     server = client_nginx("on", "TLSv1.3")
     for password in passwords:
@@ -197,7 +195,7 @@ def test_nothing_is_left_of_a_passphrase(stage, certificates, client_nginx, pass
         check(broker, scanner)
 
 
-def test_nothing_is_left_of_what_is_in_the_keyring(stage, gnome, passwords, scanner):
+def test_no_fragment_is_left_of_secrets_in_the_keyring(stage, gnome, passwords, scanner):
     broker = stage.broker(environment=gnome.environment)
     with accepting(CHALLENGES["basic"]) as server:
         for password in passwords:

@@ -1,4 +1,4 @@
-"""Logins of a netrc file, as the servers hear them: `credentials.netrc` of the configuration."""
+"""Logins of a netrc file, as servers receive them: `credentials.netrc` of the configuration."""
 import base64
 import itertools
 import os
@@ -23,7 +23,7 @@ def basic(user, password):
 
 
 class Desk:
-    """A broker with a netrc file, a server with a password, and clients that notice what they are asked."""
+    """A broker with a netrc file, a server with a password, and clients that record their challenges."""
 
     def __init__(self, stage):
         self.stage, self.file, self.asked = stage, stage.folder / "logins.netrc", []
@@ -43,9 +43,9 @@ class Desk:
 
     def reload(self, config):
         pathlib.Path(self.broker.options[self.broker.options.index("--config") + 1]).write_text(config)
-        read = self.broker.log.count("configuration read anew")
+        read = self.broker.log.count("configuration reloaded")
         os.kill(self.broker.process.pid, 1)
-        eventually(lambda: self.broker.log.count("configuration read anew") > read, "the configuration is read")
+        eventually(lambda: self.broker.log.count("configuration reloaded") > read, "the configuration was not reloaded")
 
     def fetch(self, url=None, answer=None, **more):
         def answered(params):
@@ -60,7 +60,7 @@ def desk(stage):
     return Desk(stage)
 
 
-def test_an_entry_is_used_after_a_challenge_and_kept_for_the_session(desk):
+def test_an_entry_is_used_after_a_challenge_and_remembered_for_the_session(desk):
     desk.start()
     result = desk.fetch()
     assert (result["status"], result["auth"]) == (200, {"authenticationMethod": "httpBasic", "source": "netrc", "user": "bob"})
@@ -68,21 +68,21 @@ def test_an_entry_is_used_after_a_challenge_and_kept_for_the_session(desk):
     assert desk.fetch()["auth"]["source"] == "session"
     assert desk.server.authorizations[2:] == [basic("bob", desk.password)]
     shell = Shell(desk.broker)
-    eventually(lambda: b"as bob, which was in the netrc file" in shell.run("log").stdout, "the log says so")
+    eventually(lambda: b"as bob, from the netrc file" in shell.run("log").stdout, "the log does not contain the login")
     answered = desk.stage.client(broker=desk.broker, delivery=None).call("server/status")["result"]["answeredFrom"]
     assert answered["netrc"] == 1 and answered["session"] == 1
 
 
-def test_what_is_accepted_is_announced(desk):
+def test_an_accepted_login_is_announced(desk):
     desk.start()
     watcher = desk.stage.client(broker=desk.broker)
     desk.fetch()
     watcher.call("ping")
     eventually(lambda: [(one["change"], one["source"], one["user"]) for one in heard(watcher, "credential/changed")] == [
-        ("stored", "session", "bob")], "the session has it")
+        ("stored", "session", "bob")], "the login was not stored in the session")
 
 
-def test_it_is_off_unless_it_is_configured(desk, stage):
+def test_rule_l6_a_netrc_file_is_not_used_unless_it_is_configured(desk, stage):
     desk.start("")
     (desk.broker.home / ".netrc").write_text("machine 127.0.0.1 login bob password nothing\n")
     assert desk.fetch()["status"] == 401 and len(desk.asked) == 1
@@ -110,8 +110,8 @@ def test_a_reload_switches_it_on_and_off(desk):
     assert desk.server.authorizations == [None, None, basic("bob", desk.password), None]
 
 
-def test_what_was_proposed_is_not_sent_after_a_reload_without_the_file(desk):
-    """The question was open meanwhile."""
+def test_a_proposed_login_is_not_sent_after_a_reload_without_the_file(desk):
+    """The question was open during the reload."""
     desk.start()
 
     def answered(params):
@@ -128,11 +128,11 @@ def test_what_was_proposed_is_not_sent_after_a_reload_without_the_file(desk):
     assert [(one.get("error") or {}).get("kind") for one in desk.asked] == [None, "nothingProposed"]
 
 
-def test_what_is_wrong_with_the_file_is_logged_at_the_start_and_at_each_reload(desk):
+def test_errors_in_the_file_are_logged_at_the_start_and_at_each_reload(desk):
     desk.file.chmod(0o644)
     desk.start()
     for times in (1, 2):
-        eventually(lambda: desk.broker.log.count(NOT_USED) == times, "it is logged")
+        eventually(lambda: desk.broker.log.count(NOT_USED) == times, "the problem was not logged as often as expected")
         desk.reload(desk.config)
 
 
@@ -152,13 +152,13 @@ def large(file):
 
 
 @pytest.mark.parametrize("spoil, said", [
-    (lambda file: file.chmod(0o640), 'others have rights to it (mode 0640); run \\"chmod 600\\" on it'),
-    (lambda file: file.chmod(0o602), "others have rights to it"), (link, "it is a symbolic link"), (pipe, "it is not a regular file"),
-    (lambda file: (file.unlink(), file.mkdir(0o700)), "it is not a regular file"), (large, "it is larger than 1048576 bytes"),
+    (lambda file: file.chmod(0o640), '(mode 0640); run \\"chmod 600\\" on it'),
+    (lambda file: file.chmod(0o602), "other users have access to"), (link, "is a symbolic link"), (pipe, "is not a regular file"),
+    (lambda file: (file.unlink(), file.mkdir(0o700)), "is not a regular file"), (large, "is larger than 1048576 bytes"),
     (lambda file: file.unlink(), "does not exist"),
-    pytest.param(lambda file: os.chown(file, 1234, 0), "it belongs to user 1234", marks=pytest.mark.skipif(
+    pytest.param(lambda file: os.chown(file, 1234, 0), "belongs to user 1234", marks=pytest.mark.skipif(
         os.geteuid() != 0, reason="only root gives files away"))])
-def test_a_file_that_is_not_in_order_is_as_none_and_the_log_says_why(desk, spoil, said):
+def test_an_unusable_file_is_ignored_and_the_log_has_the_reason(desk, spoil, said):
     spoil(desk.file)
     desk.start()
     for _ in range(2):
@@ -166,10 +166,10 @@ def test_a_file_that_is_not_in_order_is_as_none_and_the_log_says_why(desk, spoil
     assert desk.server.authorizations == [None, None] and len(desk.asked) == 2
     said = said.replace("\\", "")
     lines = [line for line in desk.broker.log.replace("\\", "").splitlines() if NOT_USED in line]
-    assert len(lines) == 1 and said in lines[0] and str(desk.file) in lines[0], "once, and not at each fetch"
+    assert len(lines) == 1 and said in lines[0] and str(desk.file) in lines[0], "once, and not for each fetch"
 
 
-def test_a_file_that_was_put_in_order_is_used_without_a_restart(desk):
+def test_a_corrected_file_is_used_without_a_restart(desk):
     desk.file.chmod(0o644)
     desk.start()
     assert desk.fetch()["status"] == 401
@@ -187,7 +187,7 @@ def test_an_entry_is_for_its_host_and_port_alone(desk):
     assert desk.fetch(f"http://localhost:{port}/")["auth"]["source"] == "netrc"
 
 
-def test_a_redirect_to_another_host_takes_nothing_along(desk):
+def test_no_entry_is_sent_after_a_redirect_to_another_host(desk):
     other = desk.stage.server(basic_server("bob", "another"))
     desk.server.handler = lambda request: response(302, b"", f"Location: {other.url}/") if request.authorization else response(
         401, b"", 'WWW-Authenticate: Basic realm="Staff"')
@@ -229,7 +229,7 @@ def test_a_server_with_another_realm_each_time_gets_a_wrong_password_once(desk):
     assert desk.server.authorizations == [None, basic("bob", desk.password), None] and len(desk.asked) == 2
 
 
-def test_a_machine_without_a_keyring_need_not_say_so(desk):
+def test_a_machine_without_a_keyring_needs_no_configuration(desk):
     desk.start(desk.config.removeprefix(OFF))
     assert desk.fetch()["status"] == 200
     assert not desk.asked
@@ -243,8 +243,8 @@ def test_a_malformed_entry_gets_no_other_password(desk):
     assert desk.server.authorizations == [None]
 
 
-def test_a_proxy_and_plain_http_to_others_get_nothing(desk):
-    """The configured proxy asks, and forwards what it does not ask about to a server that asks."""
+def test_no_entry_is_sent_to_a_proxy_or_over_plain_http_to_other_hosts(desk):
+    """The configured proxy requires a login; requests without it are forwarded to a server that requires one."""
     def handle(request):
         if request.header("Proxy-Authorization") is None:
             return response(407, b"", 'Proxy-Authenticate: Basic realm="Way out"')
@@ -263,7 +263,7 @@ def test_a_proxy_and_plain_http_to_others_get_nothing(desk):
     assert proxy.authorizations == [None, None]
 
 
-def test_the_restricted_socket_gets_nothing(desk):
+def test_no_entry_is_used_for_the_restricted_socket(desk):
     desk.start()
     other = Client(os.path.join(os.path.dirname(desk.broker.socket), "restricted.sock"), answer=lambda params: {"action": "continue"})
     desk.stage.clients.append(other)
@@ -297,7 +297,7 @@ def test_digest_without_the_password_on_the_wire(desk, algorithm):
 
 
 @pytest.mark.parametrize("challenge", ["NTLM", "Negotiate", "Basic", 'Digest realm="old", nonce="n"', 'Bearer realm="r"'])
-def test_other_schemes_and_weak_challenges_get_nothing(desk, challenge):
+def test_other_schemes_and_weak_challenges_are_not_answered(desk, challenge):
     server = desk.stage.server(lambda request: response(401, b"", f"WWW-Authenticate: {challenge}"))
     desk.write(f"machine 127.0.0.1:{server.port} login bob password {desk.password}\n")
     desk.start()

@@ -1,4 +1,4 @@
-"""The OpenRPC document is one, by the rules of OpenRPC 1.4, and a generator that knows nothing of it makes a client from it."""
+"""The document is valid by the rules of OpenRPC 1.4, and an independent generator makes a client from it."""
 import copy
 import json
 import os
@@ -13,7 +13,7 @@ from rig.broker import ROOT
 from rig.scripted import basic_server
 
 PROGRAM = pathlib.Path(__file__).with_name("programs") / "generated_client.py"
-#: The generator and what it needs: contrib/install-dependencies --test.
+#: The generator and its packages: contrib/install-dependencies --test.
 GENERATOR = ROOT / ".build-generator"
 
 
@@ -43,21 +43,21 @@ def method(document, name):
     (lambda document: method(document, "fetch/read")["params"].append(method(document, "fetch/read")["params"][-1]), "fetch/read: parameter"),
     (lambda document: method(document, "fetch/run")["errors"].append({"code": 1001, "message": "again"}), "fetch/run: error 1001"),
     (lambda document: document["components"]["schemas"].pop("offer"), "#/components/schemas/offer leads nowhere"),
-    (lambda document: document["components"]["schemas"].update(offer={"type": "thing"}), "no JSON Schema"),
+    (lambda document: document["components"]["schemas"].update(offer={"type": "thing"}), "not a JSON Schema"),
     (lambda document: document["components"].update(things={}), "'things' was unexpected"),
 ])
-def test_every_rule_can_be_broken(document, change, said):
+def test_every_rule_detects_a_violation(document, change, said):
     broken = copy.deepcopy(document)
     change(broken)
     found = openrpc.problems(broken)
     assert any(said in one for one in found), found
 
 
-def test_what_the_broker_discovers_is_this_document(stage, document):
+def test_rpc_discover_returns_this_document(stage, document):
     assert stage.client(delivery=None).call("rpc.discover")["result"] == document
 
 
-def test_every_method_says_who_sends_it_and_only_notifications_have_no_result(document):
+def test_every_method_has_its_sender_and_only_notifications_have_no_result(document):
     for one in document["methods"]:
         assert one["x-direction"] in ("clientToBroker", "brokerToClient", "both") and one["paramStructure"] == "by-name"
         assert ("result" not in one) == one.get("x-notification", False), one["name"]
@@ -72,7 +72,7 @@ def test_the_parameters_of_a_challenge_are_those_of_its_schema(document, name):
 
 
 def types_of(document):
-    """All schemas, with one more for the parameters and one for the result of each method: what generators of types read."""
+    """Returns all schemas, and one for the parameters and one for the result of each method, for a generator of types."""
     found = dict(document["components"]["schemas"])
     for one in document["methods"]:
         name = "".join(part[:1].upper() + part[1:] for part in re.split(r"\W+", one["name"]))
@@ -86,8 +86,8 @@ def types_of(document):
 
 @pytest.fixture(scope="module")
 def generated(document, tmp_path_factory):
-    """A folder with `models.py`, by datamodel-code-generator."""
-    assert GENERATOR.is_dir(), "the generator is missing: contrib/install-dependencies --test"
+    """A folder with `models.py`, made with datamodel-code-generator."""
+    assert GENERATOR.is_dir(), "the generator is missing; run contrib/install-dependencies --test"
     folder = tmp_path_factory.mktemp("generated")
     (folder / "types.json").write_text(json.dumps(types_of(document)))
     done = run(folder, "-m", "datamodel_code_generator", "--input", "types.json", "--input-file-type", "openapi", "--output", "models.py",
@@ -113,7 +113,7 @@ def test_a_client_made_by_a_generator_fetches_and_answers(stage, generated):
 
 
 def test_the_generated_types_read_every_example(generated):
-    """Each example of parameters and results, and none that the schemas refuse."""
+    """They accept the examples of all parameters and results, and reject what the schemas reject."""
     examples = [json.loads(path.read_text()) for path in sorted((schemas.PROTOCOL / "examples").glob("*/*.json")) if path.parent.name != "errors"]
     good = [one for one in examples if one.get("error", {}).get("data", {}).get("kind") not in ("invalidParams", "notSupported")]
     program = """

@@ -1,9 +1,11 @@
-"""The Debian package: what is in it, that dpkg installs it, that it works from there, and that nothing is left of it."""
+"""The Debian package: its files, its installation with dpkg, its programs after that, its upgrade and complete removal; and the source
+package."""
 import gzip
 import os
 import pathlib
 import re
 import subprocess
+import tarfile
 
 import pytest
 
@@ -15,21 +17,52 @@ PROFILE = "etc/apparmor.d/usr.bin.watchwordd"
 AUTOSTART = "etc/xdg/autostart/watchword-agent.desktop"
 
 
-def run(*command, **more):
-    return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, **more)
+def run(*command, timeout=120, **more):
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, **more)
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("package")
-    built = run("/usr/bin/python3", CONTRIB / "make-deb", "--build", "none", "--output", folder,
-                "--binaries", pathlib.Path(program("watchword")).parent)
+def made(folder, *options):
+    built = run("/usr/bin/python3", CONTRIB / "make-deb", "--output", folder, *options)
     assert built.returncode == 0, built.stderr
     return pathlib.Path(built.stdout.strip())
 
 
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("package"), "--build", "none", "--binaries", pathlib.Path(program("watchword")).parent)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Small programs in place of the real ones, stripped as those of a release are."""
+    folder = tmp_path_factory.mktemp("small")
+    source = '#include <stdio.h>\nint main(void) { char text[99]; return fgets(text, 99, stdin) ? puts(text) : puts("completions") < 0; }\n'
+    for name in ["watchword", "watchwordd"]:
+        built = subprocess.run(["cc", "-O2", "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now", "-s", "-o", folder / name, "-x", "c", "-"],
+                               input=source, text=True, capture_output=True)
+        assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small_package(tmp_path_factory, small):
+    return made(tmp_path_factory.mktemp("small_package"), "--build", "none", "--binaries", small)
+
+
+def changed(package, folder, version, change=lambda root: None):
+    """Returns a copy of a package with another version, and other files."""
+    root = folder / "changed"
+    assert run("dpkg-deb", "--raw-extract", package, root).returncode == 0
+    control = root / "DEBIAN/control"
+    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
+    change(root)
+    built = folder / f"watchword_{version}.deb"
+    assert run("dpkg-deb", "--root-owner-group", "--build", "-Znone", root, built).returncode == 0
+    return built
+
+
 class Target:
-    """A system of its own, in which of all packages those are installed that this machine has and the package depends on."""
+    """A separate root directory with those installed packages of this machine on which the package depends."""
 
     def __init__(self, folder, package):
         self.root, self.records = folder / "root", folder / "records"
@@ -38,7 +71,6 @@ class Target:
         self.root.mkdir()
         depends = run("dpkg-deb", "--field", package, "Depends").stdout
         names = re.findall(r"(?:^|[,|] ?)([a-z0-9.+-]+)", depends)
-        assert "libcurl4" in names and "libssl3" in names
         self.database = self.records / "status"
         self.database.write_text("\n".join(run("dpkg-query", "--status", name).stdout for name in names))
 
@@ -65,12 +97,16 @@ def target(tmp_path_factory, package):
 
 def test_it_depends_on_what_it_is_linked_with(package, tmp_path):
     target = Target(tmp_path, package)
+    needed = dict(re.findall(r"(?:^|, )([a-z0-9.+-]+)[^\s,]*(?: \(>= ([^)]+)\))?", run("dpkg-deb", "--field", package, "Depends").stdout))
+    assert needed.keys() >= {"libc6", "libcurl4", "libssl3", "libjansson4", "libgssapi-krb5-2", "libsecret-1-0", "python3"}, needed
+    recommended = run("dpkg-deb", "--field", package, "Recommends").stdout
+    assert all(name in recommended for name in ["python3-gi", "gir1.2-gtk-4.0", "gir1.2-adw-1"]), "a server needs no GTK"
     target.database.write_text(re.sub(r"(?ms)^Package: libssl3\n.*?\n\n", "", target.database.read_text() + "\n\n"))
     refused = target.dpkg("--install", package)
     assert refused.returncode != 0 and "libssl3" in refused.stderr
 
 
-def test_what_dpkg_has_installed_works(target, stage, tmp_path):
+def test_programs_installed_by_dpkg_work(target, stage, tmp_path):
     server = stage.server(lambda request: response(200, b"the page\n"))
     runtime = tmp_path / "run"
     runtime.mkdir(mode=0o700)
@@ -93,6 +129,7 @@ def test_it_is_what_debian_expects(target, package, tmp_path):
     assert run("dpkg-parsechangelog", "-l", tmp_path / "changelog", "-S", "Version").stdout == version + "-1\n"
     assert "ExecStart=/usr/bin/watchwordd\n" in (target.root / "usr/lib/systemd/user/watchword.service").read_text()
     assert run("man", "-M", target.root / "usr/share/man", "-w", "5", "watchword-config").returncode == 0
+    assert (target.root / "usr/share/locale/de/LC_MESSAGES/watchword-agent.mo").exists()
     assert all(path.stat().st_mode & 0o022 == 0 for path in target.root.rglob("*") if not path.is_symlink())
     listed = run("dpkg-deb", "--contents", package).stdout
     assert set(re.findall(r"^\S+ (\S+)", listed, re.MULTILINE)) == {"root/root"}
@@ -100,10 +137,121 @@ def test_it_is_what_debian_expects(target, package, tmp_path):
     assert not any(path.name.endswith((".pyc", ".orig")) or path.name == "installed-files" for path in target.root.rglob("*"))
 
 
-def test_nothing_is_left_of_it(package, tmp_path):
+def test_every_file_has_a_checksum(target):
+    sums = (target.records / "info/watchword.md5sums").read_text().splitlines()
+    checked = run("md5sum", "--check", "--strict", "--quiet", target.records / "info/watchword.md5sums", cwd=target.root)
+    assert checked.returncode == 0, checked.stdout
+    assert {line.split("  ", 1)[1] for line in sums} == {
+        path for path in target.files() if not path.startswith("etc/") and (target.root / path).is_file() and not (target.root / path).is_symlink()}
+
+
+def test_lintian_reports_nothing(small_package):
+    checked = run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", small_package)
+    assert checked.returncode == 0 and not checked.stdout, checked.stdout + checked.stderr
+
+
+def test_an_earlier_version_is_upgraded(small_package, tmp_path):
+    def earlier(root):
+        for path in [PROFILE, AUTOSTART]:
+            (root / path).write_text("# of the earlier version\n")
+        (root / "usr/share/watchword/old").write_text("old")
+        (root / "usr/bin/watchwordd").unlink()
+    target = Target(tmp_path, small_package)
+    target.do("--install", changed(small_package, tmp_path, "0.3.9-1", earlier))
+    assert (target.root / "usr/share/watchword/old").exists() and not (target.root / "usr/bin/watchwordd").exists()
+    (target.root / PROFILE).write_text("# mine\n")
+    target.do("--force-confold", "--install", small_package)
+    assert (target.root / PROFILE).read_text() == "# mine\n" and "abi <abi" in (target.root / (PROFILE + ".dpkg-dist")).read_text()
+    assert (target.root / AUTOSTART).read_bytes() == (CONTRIB / "agent/watchword-agent.desktop").read_bytes(), "an unchanged file is replaced"
+    assert not (target.root / "usr/share/watchword/old").exists() and (target.root / "usr/bin/watchwordd").exists()
+    assert not [path for path in target.files() if path.endswith((".dpkg-new", ".dpkg-tmp"))]
+    target.do("--purge", "watchword")
+    assert target.files() == []
+
+
+def test_a_running_broker_survives_an_upgrade(package, stage, tmp_path):
+    server = stage.server(lambda request: response(200, b"the page\n"))
+    target, runtime = Target(tmp_path, package), tmp_path / "run"
+    target.do("--install", changed(package, tmp_path, "0.3.9-1"))
+    runtime.mkdir(mode=0o700)
+    environment = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"]}
+    pids = []
+    try:
+        for _ in range(2):
+            fetched = run(target.root / "usr/bin/watchword", "fetch", server.url, env=environment)
+            pids.append(int((runtime / "watchword/broker.sock.lock").read_text()))
+            assert fetched.returncode == 0 and fetched.stdout == "the page\n", fetched.stderr
+            if len(pids) == 1:
+                target.do("--install", package)
+        assert pids[0] == pids[1]
+        assert os.readlink(f"/proc/{pids[0]}/exe") == f"{target.root}/usr/bin/watchwordd (deleted)"
+    finally:
+        for pid in set(pids):
+            os.kill(pid, 15)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """The unpacked source package."""
+    folder = tmp_path_factory.mktemp("source")
+    described = made(folder, "--source")
+    assert described.suffix == ".dsc"
+    unpacked = run("dpkg-source", "--extract", described, folder / "unpacked", cwd=folder)
+    assert unpacked.returncode == 0, unpacked.stderr
+    return folder / "unpacked"
+
+
+def test_the_source_package_has_all_files(source):
+    listed = run("git", "ls-files", "-z", cwd=ROOT).stdout.split("\0")[:-1]
+    if not listed:
+        pytest.skip("this source has no repository to compare with")
+    found = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_symlink() or path.is_file()}
+    assert {path for path in found if not path.startswith(("Dependencies/", "debian/", ".pc/"))} == set(listed)
+    assert all((source / path).read_bytes() == (ROOT / path).read_bytes() for path in listed)
+    assert {path.name for path in (source / "Dependencies").iterdir()} == {"swift-argument-parser", "swift-log"}
+    assert all((source / "Dependencies" / name / "Package.swift").is_file() for name in ["swift-argument-parser", "swift-log"])
+    with tarfile.open(next(source.parent.glob("*.orig.tar.xz"))) as archive:
+        assert {(one.uid, one.uname, oct(one.mode)) for one in archive if one.isfile()} <= {(0, "root", "0o644"), (0, "root", "0o755")}
+
+
+def test_dpkg_buildpackage_builds_the_package(source, small, tmp_path):
+    """With a `swift` that finds the small programs. The next test builds the real ones."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "swift").write_text(f'#!/bin/sh\necho "$HOME: $*" >>{tmp_path}/calls\ncase "$*" in *--show-bin-path) echo {small};; esac\n')
+    without = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
+    failed = run("debian/rules", "build", cwd=source, env=without)
+    assert failed.returncode != 0 and "swift: command not found; put the Swift toolchain into PATH" in failed.stderr
+    (tools / "swift").chmod(0o755)
+    built = run("dpkg-buildpackage", "--build=full", "--no-check-builddeps", "--unsigned-source", "--unsigned-changes", cwd=source,
+                env={**without, "PATH": f"{tools}:{without['PATH']}"})
+    assert built.returncode == 0, built.stdout + built.stderr
+    calls = (tmp_path / "calls").read_text()
+    assert "build --configuration release --static-swift-stdlib" in calls and f"{source}/.build/home: " in calls and "/nonexistent" not in calls
+    packages = list(source.parent.glob("*.deb"))
+    changes = next(source.parent.glob("*.changes"))
+    assert len(packages) == 1 and packages[0].name in changes.read_text()
+
+
+@pytest.mark.tier3("builds a release, which takes minutes")
+def test_the_source_package_is_built_without_a_network(source, stage, tmp_path):
+    assert run("debian/rules", "clean", cwd=source).returncode == 0
+    built = run("unshare", "--map-root-user", "--net", "dpkg-buildpackage", "--build=full", "--unsigned-source", "--unsigned-changes",
+                cwd=source, timeout=1200)
+    assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-2000:]
+    # Overrides do not apply to a .changes file.
+    results = [next(source.parent.glob(name)) for name in ["*.dsc", "*.deb"]]
+    checked = run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", *results)
+    assert checked.returncode == 0 and not checked.stdout, checked.stdout + checked.stderr
+    target = Target(tmp_path / "system", next(source.parent.glob("*.deb")))
+    target.do("--install", next(source.parent.glob("*.deb")))
+    test_programs_installed_by_dpkg_work(target, stage, tmp_path)
+
+
+def test_purging_removes_every_file(package, tmp_path):
     target = Target(tmp_path, package)
     (target.root / "usr/share/man").mkdir(parents=True)
-    (target.root / "usr/share/man/own").write_text("somebody else's")
+    (target.root / "usr/share/man/own").write_text("another package's")
     before = target.files()
     target.do("--install", package)
     target.do("--install", package)
@@ -111,7 +259,7 @@ def test_nothing_is_left_of_it(package, tmp_path):
     (target.root / PROFILE).write_text("# mine\n")
     target.do("--remove", "watchword")
     left = [path for path in target.files() if (target.root / path).is_file()]
-    assert left == [PROFILE, AUTOSTART, "usr/share/man/own"], "what is in /etc is the administrator's"
+    assert left == [PROFILE, AUTOSTART, "usr/share/man/own"], "files in /etc belong to the administrator"
     target.do("--purge", "watchword")
     assert target.files() == before
     assert "watchword" not in target.database.read_text() and not list((target.records / "info").glob("watchword*"))
@@ -129,9 +277,9 @@ def test_the_desktop_understands_the_entries(tmp_path):
 
 
 def test_apparmor_understands_the_profile(tmp_path):
-    """Whether it is kept to cannot be seen where the kernel has no AppArmor."""
+    """A kernel without AppArmor can parse the profile, but not enforce it."""
     profile = CONTRIB / "apparmor/usr.bin.watchwordd"
     parsed = run("apparmor_parser", "--skip-kernel-load", "--skip-cache", profile)
     assert parsed.returncode == 0, parsed.stderr
-    (tmp_path / "broken").write_text(profile.read_text().replace("owner @{HOME}/** r,", "owner @{HOME}/** nonsense,"))
+    (tmp_path / "broken").write_text(profile.read_text().replace("owner @{HOME}/** r,", "owner @{HOME}/** malformed,"))
     assert run("apparmor_parser", "--skip-kernel-load", "--skip-cache", tmp_path / "broken").returncode != 0

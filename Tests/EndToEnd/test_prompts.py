@@ -1,4 +1,4 @@
-"""A person who wants to be asked nothing any more for a program, and why nobody was asked (semantics rule 28)."""
+"""A user who stops all prompts for a program, and the reported reason why no respondent was asked (SEMANTICS rule 28)."""
 import json
 import subprocess
 import sys
@@ -20,12 +20,12 @@ print(link.makefile().readline())
 
 
 def fetch_elsewhere(broker, url):
-    """By another process of the same program."""
+    """Makes a fetch in another process of the same program."""
     done = subprocess.run([sys.executable, "-c", FETCH, broker.socket, url], capture_output=True, text=True, timeout=30)
     return json.loads(done.stdout)["result"]
 
 
-def test_the_questions_of_a_program_are_stopped_until_that_is_taken_back(stage):
+def test_the_questions_of_a_program_are_stopped_until_it_is_resumed(stage):
     broker = stage.broker()
     password = stage.secret()
     servers = [stage.server(basic_server("bob", password, f"Realm{number}")) for number in range(3)]
@@ -56,17 +56,17 @@ def test_the_questions_of_a_program_are_stopped_until_that_is_taken_back(stage):
     assert json.loads(done.stdout.splitlines()[0])["result"]["status"] == 200 and asked == ["Realm0", "Realm1"]
     assert desk.call("prompt/resume", {"subject": subject})["result"] == {"resumed": 1}
     assert client.fetch(servers[2].url)["result"]["status"] == 200 and asked[-1] == "Realm2"
-    eventually(lambda: {"promptsStopped", "promptsResumed"} <= set(audit.kinds(broker)), "it is written down")
+    eventually(lambda: {"promptsStopped", "promptsResumed"} <= set(audit.kinds(broker)), "no audit records")
 
 
-def test_a_client_cannot_say_it_of_itself(stage):
+def test_a_client_cannot_stop_its_own_questions(stage):
     server = stage.server(basic_server("bob", stage.secret()))
     client = stage.client(answer=lambda challenge: STOP)
     assert client.fetch(server.url)["error"]["data"]["kind"] == "invalidAnswer"
     assert client.call("prompt/list")["result"] == {"stopped": []}
 
 
-def test_rule28_the_result_says_for_each_scheme_why_nobody_was_asked(stage):
+def test_rule_28_the_result_says_for_each_scheme_why_no_one_was_asked(stage):
     fields = ["Negotiate", 'Digest realm="r", nonce="n"', "Basic", 'Bearer realm="r"', 'Basic realm="r"', 'Basic realm="open']
     lines = [f"WWW-Authenticate: {field}" for field in fields]
     server = stage.server(ScriptedServer(lambda request: response(401, b"no", *lines)))
@@ -82,12 +82,12 @@ def test_rule28_the_result_says_for_each_scheme_why_nobody_was_asked(stage):
     result = client.fetch(server.url, auth={"interaction": "none", "methods": ["bearer"]})["result"]
     assert ("Basic", "excluded") in [(one["scheme"], one["reason"]) for one in result["unanswered"]]
     assert result["noRespondent"] == "interaction"
-    # Whoever was asked knows.
+    # A client that was asked knows the reason.
     asked = stage.client(answer=lambda challenge: {"action": "continue"})
     assert "unanswered" not in asked.fetch(server.url)["result"]
 
 
-def test_rule28_the_helper_shows_it_with_v(stage):
+def test_rule_28_the_shell_helper_shows_the_reasons_with_v_only(stage):
     server = stage.server(basic_server("bob", stage.secret()))
     broker = stage.broker()
     done = subprocess.run(
@@ -97,5 +97,5 @@ def test_rule28_the_helper_shows_it_with_v(stage):
     quiet = subprocess.run(
         [program("watchword"), "fetch", "--socket", broker.socket, server.url], stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=30, start_new_session=True)
-    line = "* nobody was asked to log in to the server by Basic: no agent answers it"
-    assert line in done.stderr.splitlines() and "nobody was asked" not in quiet.stderr
+    line = "* no login to the server with Basic: no agent answered"
+    assert line in done.stderr.splitlines() and "no login to the server" not in quiet.stderr

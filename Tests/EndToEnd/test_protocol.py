@@ -1,4 +1,4 @@
-"""The documents in Protocol/ agree with each other, and with what the broker does."""
+"""The documents in Protocol/ are consistent with each other, and with the broker."""
 import json
 import re
 
@@ -35,10 +35,10 @@ def test_conversation(stage, path, framing):
     replay.run(client, receive)
     client.next_id = 1_000_000
     assert client.call("ping")["result"] == {}
-    assert len([1 for side, _ in client.messages if side == "broker"]) == heard + 1, "the broker said more than was expected"
+    assert len([1 for side, _ in client.messages if side == "broker"]) == heard + 1, "the broker sent more than was expected"
 
 
-def test_every_schema_is_one():
+def test_every_schema_is_valid():
     document = schemas.document()
     for schema in document["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -46,12 +46,12 @@ def test_every_schema_is_one():
     assert names <= set(document["components"]["schemas"])
 
 
-def test_the_documents_methods_are_those_of_the_source():
-    source = (PROTOCOL.parent / "Sources/WatchwordProtocol/Messages/MethodName.swift").read_text()
-    client, broker = source.split("public enum BrokerMethodName")
-    names = lambda text: {quoted or bare for bare, quoted in re.findall(r'(\w+)(?: = "([^"]+)")?(?=,|\n)', " ".join(re.findall(r"case (.*\n)", text)))}
-    assert names(client) == set(schemas.methods("clientToBroker"))
-    assert names(broker) == set(schemas.methods("brokerToClient"))
+def test_the_documents_methods_of_the_broker_are_those_of_the_source():
+    """For the methods of clients see Tests/BrokerTests/MethodTableTests.swift."""
+    source = (PROTOCOL.parent / "Sources/WatchwordProtocol/Messages/BrokerMethodName.swift").read_text()
+    cases = " ".join(re.findall(r"case (.*\n)", source))
+    names = {quoted or bare for bare, quoted in re.findall(r'(\w+)(?: = "([^"]+)")?(?=,|\n)', cases)}
+    assert names == set(schemas.methods("brokerToClient"))
 
 
 def test_every_error_is_listed_once_with_the_sources_number():
@@ -138,7 +138,7 @@ CREDENTIALS = [
 ]
 
 
-def test_the_schema_and_the_broker_take_the_same_credentials(stage):
+def test_the_schema_and_the_broker_accept_the_same_credentials(stage):
     server = stage.server(basic_server("bob", stage.secret()))
     client = stage.client(delivery="notification")
     client.start("fetch/run", {"url": server.url + "/"})
@@ -151,7 +151,7 @@ def test_the_schema_and_the_broker_take_the_same_credentials(stage):
         reply = client.call("auth/respond", {"challengeId": challenge["params"]["challengeId"], "answer": answer})["result"]
         assert reply["accepted"] == good and reply.get("reason") == (None if good else "invalid"), (credential, reply)
         if good:
-            # How the answer before ended comes in between.
+            # The outcome of the previous answer arrives in between.
             challenge = next(one for one in iter(lambda: client.notifications.get(timeout=15), None) if one["method"] == "auth/pending")
     assert len(server.requests) == 2, "the password was sent, and nothing else"
 

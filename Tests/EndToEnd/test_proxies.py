@@ -1,10 +1,11 @@
-"""Proxies: each scheme at HTTP and HTTPS proxies, by request and by tunnel; SOCKS; whose credentials go where."""
+"""Each scheme with HTTP and HTTPS proxies, forwarded and tunnelled; SOCKS; and the destinations of credentials."""
 import base64
 
 import pytest
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
 from rig.scripted import basic_server, response
+from rig.tls import TlsServer
 
 
 def answers(user, password, asked, **more):
@@ -29,7 +30,7 @@ def test_squid(stage, squid, account, tls, nginx, nginx_tls, way, target):
         result = client.fetch(f"{url}/open.txt", proxy={"url": squid.url(way)})["result"]
         assert (result["status"], result["body"]["value"]) == (200, "open page\n")
         assert result["proxyAuth"]["user"] == account[0] and result["auth"] is None
-        assert len(asked) == count, "what was answered to a proxy that the client named is not kept"
+        assert len(asked) == count, "an answer for a proxy that the client named is not stored"
     space = asked[0]["protectionSpace"]
     assert (space["host"], space["port"], space["isProxy"]) == ("localhost", squid.ports[way], True)
     assert spaces(asked[:1]) == [("httpBasic" if "basic" in way else "httpDigest", "https" if "tls" in way else "http")]
@@ -40,7 +41,7 @@ def configured(stage, url, *options, extra=""):
     return stage.configured(f'[proxy]\nurl = "{url}"\n{extra}', *options)
 
 
-def test_the_session_knows_the_proxy_of_the_configuration(stage, squid, account, nginx):
+def test_the_session_remembers_the_login_of_the_configured_proxy(stage, squid, account, nginx):
     broker, asked = configured(stage, squid.url("basic")), []
     client = stage.client(answer=answers(*account, asked), broker=broker)
     results = [client.fetch(f"http://127.0.0.1:{nginx.port}/open.txt")["result"] for _ in range(3)]
@@ -49,7 +50,7 @@ def test_the_session_knows_the_proxy_of_the_configuration(stage, squid, account,
 
 
 def proxy_asking(user, password, scheme="Basic"):
-    """Counts what it was told, and forwards to whom it knows."""
+    """A proxy that records its requests, and forwards those of known users."""
     right = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
     told = []
 
@@ -64,11 +65,11 @@ def proxy_asking(user, password, scheme="Basic"):
     return proxy
 
 
-def test_the_proxy_and_the_server_both_ask_and_each_gets_its_own(stage):
+def test_proxy_and_server_each_get_their_own_login(stage):
     at_server, at_proxy = stage.secret(), stage.secret()
     server, proxy = stage.server(basic_server("bob", at_server)), stage.server(proxy_asking("pat", at_proxy))
     stage.allow(at_server, server)
-    stage.allow(at_server, proxy)  # plain http: what is for the server passes through it
+    stage.allow(at_server, proxy)  # plain http: the login for the server passes through the proxy
     stage.allow(at_proxy, proxy)
     asked = []
 
@@ -81,7 +82,6 @@ def test_the_proxy_and_the_server_both_ask_and_each_gets_its_own(stage):
     assert result["status"] == 200 and result["exchanges"] == 3
     assert spaces(asked) == [("httpBasic", "http"), ("httpBasic", None)]
     assert [one["previousFailureCount"] for one in asked] == [0, 0]
-    assert all(request.header("Proxy-Authorization") is None for request in server.requests)
 
 
 def test_failures_at_the_proxy_and_at_the_server_count_apart(stage):
@@ -114,27 +114,27 @@ def test_the_other_answers_to_a_proxy(stage, action, outcome):
     assert not server.requests
 
 
-def test_r13_a_407_of_a_server_is_a_response(stage):
+def test_rule_r13_a_407_of_a_server_is_a_response(stage):
     server = stage.server(lambda request: response(407, b"I am no proxy", 'Proxy-Authenticate: Basic realm="gate"'))
     proxy = stage.server(ForwardProxy())
     credential = {"type": "password", "user": "bob", "password": stage.secret()}
-    client = stage.client(answer=lambda challenge: pytest.fail("asked"))
+    client = stage.client(answer=lambda challenge: pytest.fail("unexpected challenge"))
     assert client.fetch(server.url, credential=credential)["result"]["status"] == 407
-    # Through a proxy that forwards nobody can tell the two apart; what is for the server is still not for the proxy.
+    # Behind a forwarding proxy the two cannot be told apart; a login for the server is still not used for the proxy.
     client = stage.client(answer=lambda challenge: {"action": "continue"})
     assert client.fetch(server.url, credential=credential, proxy={"url": proxy.url})["result"]["status"] == 407
     assert all(request.header("Proxy-Authorization") is None for request in [*server.requests, *proxy.requests])
 
 
-def test_rule24_nothing_stored_goes_to_a_proxy_that_the_fetch_has_named(stage):
-    """The session has a password for the very same proxy, and one for the server: neither is sent on this way."""
+def test_rule_24_no_stored_credential_goes_to_or_through_a_proxy_that_the_fetch_names(stage):
+    """The session has a password for the same proxy, and one for the server: neither is sent through the proxy."""
     at_server, at_proxy = stage.secret(), stage.secret()
     server, proxy, other = stage.server(basic_server("bob", at_server)), stage.server(proxy_asking("pat", at_proxy)), stage.server(
         proxy_asking("pat", at_proxy))
     for place in [server, proxy]:
         stage.allow(at_server, place)
     stage.allow(at_proxy, proxy)
-    # Behind a proxy, "localhost" would not be this machine.
+    # Behind a proxy, "localhost" is not this machine.
     url, asked = f"http://intranet.test:{server.port}/", []
 
     def answer(challenge):
@@ -149,7 +149,7 @@ def test_rule24_nothing_stored_goes_to_a_proxy_that_the_fetch_has_named(stage):
     assert quiet.fetch(url, proxy={"url": other.url})["result"]["status"] == 407
     assert other.told == [None] and asked[-1]["proposedCredential"] is None
     assert asked[-1]["persistenceAllowed"] == ["none"]
-    # The one that the configuration names anyway is no way to steer anything.
+    # A fetch that names the configured proxy changes nothing.
     assert quiet.fetch(url, proxy={"url": proxy.url})["result"]["exchanges"] == 1
 
 
@@ -157,13 +157,13 @@ def test_the_fetchs_own_credential_for_the_proxy(stage):
     at_proxy = stage.secret()
     server, proxy = stage.server(lambda request: response(200, b"page")), stage.server(proxy_asking("pat", at_proxy))
     stage.allow(at_proxy, proxy)
-    client = stage.client(answer=lambda challenge: pytest.fail("asked"))
+    client = stage.client(answer=lambda challenge: pytest.fail("unexpected challenge"))
     credential = {"type": "password", "user": "pat", "password": at_proxy}
     result = client.fetch(server.url, proxy={"url": proxy.url, "credential": credential})["result"]
     assert result["status"] == 200 and result["proxyAuth"] == {"authenticationMethod": "httpBasic", "source": "explicit", "user": "pat"}
     named = proxy.url.replace("://", f"://pat:{at_proxy}@")
     assert client.fetch(server.url, proxy={"url": named})["result"]["status"] == 200
-    assert proxy.told[0] is None, "nothing is sent before the proxy asks"
+    assert proxy.told[0] is None, "nothing is sent before the proxy's challenge"
 
 
 def test_no_proxy_rules(stage):
@@ -193,7 +193,7 @@ def test_socks_without_a_password(stage, dante, nginx):
     assert result["result"]["status"] == 200
 
 
-def test_a_tunnel_of_one_login_serves_nobody_else(stage, tls, nginx_tls):
+def test_rule_l2_a_tunnel_of_one_login_serves_no_other_client(stage, tls, nginx_tls):
     at_proxy = stage.secret()
     proxy = stage.server(proxy_asking("pat", at_proxy))
     stage.allow(at_proxy, proxy)
@@ -203,3 +203,38 @@ def test_a_tunnel_of_one_login_serves_nobody_else(stage, tls, nginx_tls):
     assert known.fetch(url, proxy=way)["result"]["status"] == 200
     stranger = stage.client(answer=lambda challenge: {"action": "continue"}, broker=broker)
     assert stranger.fetch(url, proxy=way)["result"]["status"] == 407
+
+
+def test_rules_2_and_r15_a_tunnel_raises_challenges_in_order_and_each_gets_its_own_credential(stage, certificates):
+    """Every request is on a new connection, which raises the earlier challenges again; their answers stay valid."""
+    at_server, at_proxy = stage.secret(), stage.secret()
+    right = "Basic " + base64.b64encode(f"bob:{at_server}".encode()).decode()
+    server = stage.server(TlsServer(
+        certificates, "self-signed", lambda request: response(
+            200 if request.authorization == right else 401, b"", 'WWW-Authenticate: Basic realm="Staff"'),
+        client_authority=certificates / "ca.pem", first=True))
+    proxy = stage.server(proxy_asking("pat", at_proxy))
+    stage.allow(at_server, server)
+    stage.allow(at_proxy, proxy)
+    asked = []
+
+    def answer(challenge):
+        space = challenge["protectionSpace"]
+        asked.append((space["authenticationMethod"], space["isProxy"]))
+        if space["authenticationMethod"] == "serverTrust":
+            leaf = space["serverTrust"]["chain"][0]
+            return {"action": "credential", "credential": {"type": "trust", "spkiSha256": leaf["spkiSha256"], "persistence": "none"}}
+        if space["authenticationMethod"] == "clientCertificate":
+            files = {"certificate": str(certificates / "client.pem"), "privateKey": str(certificates / "client.key")}
+            return {"action": "credential", "credential": {"type": "certificate", **files, "persistence": "none"}}
+        return password_answer("pat", at_proxy) if space["isProxy"] else password_answer("bob", at_server)
+
+    client = stage.client(answer=answer)
+    client.call("auth/subscribe", {"mode": "everything"})
+    assert client.fetch(server.url, proxy={"url": proxy.url})["result"]["status"] == 200
+    assert asked == [("httpBasic", True), ("serverTrust", False), ("clientCertificate", False), ("httpBasic", False)]
+    assert [request.authorization is not None for request in server.requests] == [False, True]
+    assert len({request.connection for request in server.requests}) == 2
+    assert all(request.header("Proxy-Authorization") is None for request in server.requests)
+    assert all(request.method == "CONNECT" and request.authorization is None for request in proxy.requests)
+    assert proxy.requests[-1].header("Proxy-Authorization")

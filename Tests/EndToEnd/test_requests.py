@@ -1,4 +1,4 @@
-"""JSON-RPC over the real socket: bad input, limits, framings, and clients of a few lines."""
+"""JSON-RPC over the real socket: invalid input, limits, framings, and minimal clients."""
 import json
 import subprocess
 
@@ -18,13 +18,13 @@ from rig.scripted import ScriptedServer, basic_server, response
         ({"url": "http://127.0.0.1/", "proxy": {"url": "http://127.0.0.1:1"}}, "proxyFailed"),
     ({"url": "http://127.0.0.1:1/"}, "cannotConnect"), ({"url": "http://nowhere.invalid/"}, "nameNotResolved"),
 ])
-def test_each_mistake_has_its_kind_and_the_connection_goes_on(stage, params, kind):
+def test_each_mistake_has_its_kind_and_the_connection_continues(stage, params, kind):
     client = stage.client(delivery=None)
     assert client.call("fetch/run", params)["error"]["data"]["kind"] == kind
     assert client.call("ping")["result"] == {}
 
 
-def test_what_is_not_json_or_no_request(stage):
+def test_invalid_json_and_invalid_requests(stage):
     client = stage.client(delivery=None)
     for text, code, kind in [
         (b'{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]\n', -32700, "parseError"),
@@ -36,7 +36,7 @@ def test_what_is_not_json_or_no_request(stage):
         client.send_bytes(text)
         error = client.raw_reply()["error"]
         assert (error["code"], error["data"]["kind"]) == (code, kind)
-    assert client.call("nonsense")["error"]["data"]["kind"] == "methodNotFound"
+    assert client.call("unknown")["error"]["data"]["kind"] == "methodNotFound"
     assert client.call("ping")["result"] == {}
 
 
@@ -44,11 +44,11 @@ def test_unknown_framing_gets_one_line_and_the_end(stage):
     client = stage.client(delivery=None)
     client.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
     assert client.raw_reply()["error"]["data"]["kind"] == "protocolViolation"
-    assert client.closed.wait(5)
+    assert client.closed.wait(20)
     assert client.received_bytes.count(b"\n") == 1
 
 
-def test_an_answer_with_an_unknown_member_sends_nothing(stage):
+def test_rule_p15_an_answer_with_an_unknown_member_sends_nothing(stage):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     client = stage.client(answer=lambda params: password_answer("bob", password, persistance="permanent"))
@@ -58,7 +58,7 @@ def test_an_answer_with_an_unknown_member_sends_nothing(stage):
     assert server.authorizations == [None]
 
 
-def test_batches(stage):
+def test_rules_p9_and_p10_batches(stage):
     client = stage.client(delivery=None)
     client.send_bytes(
         b'[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","method":"ping"},{"foo":"boo"},'
@@ -67,8 +67,27 @@ def test_batches(stage):
     batch = next(message for _, message in client.messages if isinstance(message, list))
     assert [entry["id"] for entry in batch] == ["a", None, "b"]
     entry = '{"jsonrpc":"2.0","id":null,"method":"ping"}'
+    client.send_bytes(("[" + ",".join([entry] * 64) + "]\n").encode())
+    assert client.raw_reply()["result"] == {}
     client.send_bytes(("[" + ",".join([entry] * 65) + "]\n").encode())
     assert client.raw_reply()["error"]["code"] == -32600
+
+
+def test_rule_p10_a_challenge_is_not_in_the_batch_of_its_fetch(stage):
+    """The challenge is sent outside of the batch, and answered before the batch."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    client = stage.client()
+    fetches = [{"jsonrpc": "2.0", "id": name, "method": "fetch/run", "params": {"url": f"{server.url}/{name}"}} for name in "ab"]
+    client.send_bytes(json.dumps(fetches).encode() + b"\n")
+    challenge = client.challenges.get(timeout=20)
+    assert ("broker", challenge) in client.messages, "a message of its own"
+    assert not {"a", "b"} & client.replies.keys()
+    client.reply(challenge, password_answer("bob", password))
+    assert [client.wait(name)["result"]["status"] for name in "ab"] == [200, 200]
+    batch, = [message for _, message in client.messages if isinstance(message, list)]
+    assert {entry["id"] for entry in batch} == {"a", "b"} and not any("method" in entry for entry in batch)
 
 
 def test_requests_in_flight_are_limited(stage):
@@ -137,7 +156,7 @@ def test_fields_that_are_not_the_clients_to_set(stage, name):
 
 
 @pytest.mark.parametrize("url", ["http://[1:2:3]/", "http://[::1%25lo]/", "http://[12345::]/"])
-def test_what_is_no_ipv6_address_is_no_url(stage, url):
+def test_an_invalid_ipv6_address_is_not_a_url(stage, url):
     assert stage.client().fetch(url)["error"]["data"]["kind"] == "badURL"
 
 
@@ -164,3 +183,28 @@ def test_a_client_approves_redirects(stage, reply, status):
     client.send({"jsonrpc": "2.0", "id": asked["id"], **reply})
     assert client.wait(call)["result"]["status"] == status
     assert len(target.requests) == (1 if status == 200 else 0)
+
+
+def test_rule_l5_the_server_gets_the_canonical_text_of_the_url(stage):
+    """The server gets the same text of the URL from which the origin of the challenge was derived."""
+    asked = []
+    server = stage.server(basic_server("bob", "x"))
+    client = stage.client(answer=lambda challenge: asked.append(challenge) or {"action": "continue"})
+    assert client.fetch(f"HTTP://LocalHost:{server.port}/a/./b/../c d#part")["result"]["status"] == 401
+    assert [(request.target, request.header("Host")) for request in server.requests] == [("/a/c%20d", f"localhost:{server.port}")]
+    assert (asked[0]["protectionSpace"]["host"], asked[0]["url"]) == ("localhost", f"http://localhost:{server.port}/a/c%20d")
+
+
+def test_rule_l6_nothing_that_a_response_sets_changes_a_later_request(stage, certificates, tls_server):
+    """libcurl's engines for cookies, alternative services and HSTS are off."""
+    other, plain = tls_server("good"), stage.server(lambda request: response(200, b"plain"))
+    fields = ["Set-Cookie: a=b; Path=/", f'Alt-Svc: http/1.1="localhost:{other.port}"', "Strict-Transport-Security: max-age=3600"]
+    server = tls_server("good", lambda request: response(302, b"", "Location: /second", *fields) if request.target == "/first"
+                        else response(200, b"", *fields))
+    client = stage.client(broker=stage.broker("--ca-file", str(certificates / "ca.pem")))
+    for _ in range(2):
+        assert client.fetch(server.url + "/first")["result"]["status"] == 200
+        assert client.fetch(plain.url.replace("127.0.0.1", "localhost"))["result"]["body"]["value"] == "plain"
+    assert [request.target for request in server.requests] == ["/first", "/second"] * 2
+    expected = [("Host", f"localhost:{server.port}"), ("User-Agent", "watchword"), ("Accept", "*/*")]
+    assert all(request.headers == expected for request in server.requests) and not other.connections

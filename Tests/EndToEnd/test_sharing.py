@@ -1,4 +1,4 @@
-"""One question for many processes, agents, and clients that can only ask (semantics rules 8, 13 and 20 to 22)."""
+"""One question for many processes, agents, and clients with the delivery `result` (SEMANTICS rules 8, 13 and 20 to 22)."""
 import base64
 import json
 import os
@@ -6,8 +6,9 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
+from rig.audit import wait_for
+from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
 from rig.scripted import basic_server, response
@@ -19,7 +20,7 @@ def basic(password):
     return "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
 
 
-# A process of its own, in the standard library only: makes one fetch, answers as it was told, and prints what came of it.
+# A separate process that uses only the standard library: it makes one fetch, gives the answers, and prints the result.
 CLIENT = textwrap.dedent("""
     import json, socket, sys
     path, url, answer = sys.argv[1], sys.argv[2], json.loads(sys.stdin.readline())
@@ -46,7 +47,7 @@ CLIENT = textwrap.dedent("""
 
 
 def crowd(broker, url, answers):
-    """As many processes as there are answers, all at once; what each of them printed."""
+    """Runs a process for each of the answers, all at once; returns the output of each."""
     processes = [
         subprocess.Popen([sys.executable, "-c", CLIENT, broker.socket, f"{url}/{number}"], stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, text=True)
@@ -58,7 +59,7 @@ def crowd(broker, url, answers):
 
 
 class Gate:
-    """Holds back the first answer of the server until `count` requests without a credential have come."""
+    """Delays the server's first response until `count` requests without a credential have arrived."""
 
     def __init__(self, server, count):
         self.inner, self.count, self.server = server.handler, count, server
@@ -66,9 +67,7 @@ class Gate:
 
     def __call__(self, request):
         if request.authorization is None:
-            end = time.monotonic() + 30
-            while len(self.server.requests) < self.count and time.monotonic() < end:
-                time.sleep(0.01)
+            eventually(lambda: len(self.server.requests) >= self.count, lambda: f"{len(self.server.requests)} requests", 30)
         return self.inner(request)
 
 
@@ -84,12 +83,12 @@ def test_rule_20_fifty_processes_are_asked_once(stage):
     assert set(server.authorizations) == {None, basic(password)}
 
 
-def test_rule_22_a_wrong_answer_of_one_client_costs_one_failed_log_in(stage):
+def test_rule_22_a_wrong_answer_of_one_client_costs_one_failed_login(stage):
     right, wrong = stage.secret(), stage.secret()
     server = stage.server(basic_server("bob", right))
     stage.allow(right, server), stage.allow(wrong, server)
     Gate(server, PROCESSES)
-    # Whoever is asked first is wrong, and cancels when it is asked again: the next one is asked.
+    # The first client that is asked gives a wrong answer, and cancels when it is asked again: then the next one is asked.
     processes = [stage.client() for _ in range(PROCESSES)]
     calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number, client in enumerate(processes)]
     first = next_asked(processes)
@@ -107,18 +106,13 @@ def test_rule_22_a_wrong_answer_of_one_client_costs_one_failed_log_in(stage):
 
 
 def next_asked(clients, seconds=20):
-    """The one client that is asked, and its challenge."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        asked = [client for client in clients if not client.challenges.empty()]
-        if asked:
-            assert len(asked) == 1, f"{len(asked)} clients were asked"
-            return asked[0], asked[0].challenges.get()
-        time.sleep(0.01)
-    raise AssertionError("nobody was asked")
+    """Returns the client that is asked, and its challenge."""
+    asked = eventually(lambda: [client for client in clients if not client.challenges.empty()], "no client was asked", seconds)
+    assert len(asked) == 1, f"{len(asked)} clients were asked"
+    return asked[0], asked[0].challenges.get()
 
 
-def test_rule_20_cancel_is_for_the_fetches_of_one_client(stage):
+def test_rule_20_cancel_counts_for_the_fetches_of_one_client(stage):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
@@ -126,17 +120,16 @@ def test_rule_20_cancel_is_for_the_fetches_of_one_client(stage):
     cancelled = [cancelling.start("fetch/run", {"url": server.url}) for _ in range(5)]
     challenge = cancelling.challenges.get(timeout=10)
     kept = [other.start("fetch/run", {"url": server.url}) for _ in range(5)]
-    end = time.monotonic() + 10
-    while other.call("server/status")["result"]["fetches"]["waiting"] != 9:
-        assert time.monotonic() < end
+    wait_for(lambda: other.call("server/status")["result"]["fetches"]["waiting"] == 9)
     cancelling.reply(challenge, {"action": "cancel"})
     assert {cancelling.wait(call)["error"]["data"]["kind"] for call in cancelled} == {"challengeCancelled"}
     other.reply(other.challenges.get(timeout=10), password_answer("bob", password))
     assert [other.wait(call)["result"]["status"] for call in kept] == [200] * 5
+    assert cancelling.call("ping")["result"] == {}
     assert other.challenges.empty() and cancelling.challenges.empty()
 
 
-def test_rule_21_the_question_moves_on_when_its_process_is_killed(stage):
+def test_rule_21_the_question_of_a_killed_process_moves_to_the_next_client(stage):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
@@ -149,9 +142,7 @@ def test_rule_21_the_question_moves_on_when_its_process_is_killed(stage):
     assert dying.stdout.readline() == "asked\n"
     heir = stage.client()
     call = heir.start("fetch/run", {"url": server.url})
-    end = time.monotonic() + 10
-    while heir.call("server/status")["result"]["fetches"]["waiting"] != 1:
-        assert time.monotonic() < end
+    wait_for(lambda: heir.call("server/status")["result"]["fetches"]["waiting"] == 1)
     dying.send_signal(signal.SIGKILL)
     dying.wait(10)
     challenge = heir.challenges.get(timeout=10)
@@ -176,7 +167,7 @@ def test_an_agent_is_asked_for_a_process_that_only_asks(stage):
 
 
 def test_a_shell_script_makes_the_whole_exchange(stage):
-    """socat and jq, as SPECIFICATION.md shows it: the delivery result, over connections of their own."""
+    """With socat and jq, as SPECIFICATION.md shows it: the delivery `result`, over separate connections."""
     password = stage.secret()
     server = stage.server(basic_server("bob", password, body=b"the page"))
     stage.allow(password, server)
@@ -218,18 +209,11 @@ def test_sigusr1_forgets_the_session_and_sighup_reads_the_configuration(stage):
     wait_for(lambda: client.fetch(server.url).get("error", {}).get("data", {}).get("kind") == "denied")
     configuration.write_text('[fetch]\ndeny = [\n')
     broker.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: "the configuration is left as it was" in broker.log)
+    wait_for(lambda: "configuration not changed" in broker.log)
     assert client.fetch(server.url)["error"]["data"]["kind"] == "denied"
     configuration.unlink()
     broker.process.send_signal(signal.SIGHUP)
     wait_for(lambda: client.fetch(server.url).get("result", {}).get("status") == 200)
-
-
-def wait_for(condition, seconds=10):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_a_configuration_with_a_mistake_is_named_by_line_and_key(tmp_path):
@@ -262,7 +246,7 @@ def test_the_configured_proxy_is_used_but_for_its_exceptions(stage):
     assert [request.target for request in proxy.requests] == ["http://elsewhere.example/x"]
 
 
-def test_the_session_of_one_client_is_its_own_when_the_configuration_says_so(stage):
+def test_with_sharing_by_client_each_client_has_its_own_session(stage):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)

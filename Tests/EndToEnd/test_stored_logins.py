@@ -1,4 +1,4 @@
-"""What is sent of several logins for one place: on the wire, with scripted servers that record every request."""
+"""Which of several stored logins is sent, with scripted servers that record every request."""
 import base64
 import itertools
 
@@ -14,7 +14,7 @@ def basic(user, password):
 
 
 def never(challenge):
-    pytest.fail(f"asked: {challenge}")
+    pytest.fail(f"unexpected challenge: {challenge}")
 
 
 def place(server, **more):
@@ -27,14 +27,14 @@ def store(client, server, user, password, **more):
     assert "result" in reply, reply
 
 
-# The strength that a server has shown counts for all that a stored item matches.
+# The strength that a server has shown applies to all spaces that a stored item matches.
 
 def by_path(**handlers):
-    """One handler for each first part of a path."""
+    """Returns a handler that calls another one for each first part of a path."""
     return lambda request: handlers[request.target.split("/")[1]](request)
 
 
-def test_what_is_stored_without_a_realm_is_not_sent_by_basic_in_another_realm(stage, gnome):
+def test_a_login_stored_without_a_realm_is_not_sent_by_basic_in_another_realm(stage, gnome):
     password = stage.secret()
     strong = DigestCheck("bob", password, realm="R", algorithm="SHA-256")
     weak = lambda request: response(401, b"", 'WWW-Authenticate: Basic realm="X"')  # noqa: E731
@@ -49,14 +49,14 @@ def test_what_is_stored_without_a_realm_is_not_sent_by_basic_in_another_realm(st
     assert client.fetch(f"{server.url}/weak/1")["result"]["status"] == 401
     assert [challenge["downgrade"] for challenge in asked] == [True]
     sent = [text for text in server.authorizations if text]
-    # The nonce of Digest is good for the whole server, so that it may go along unasked; the password itself never does.
+    # A nonce of Digest is valid for the whole server, so its response may be sent before a challenge; a password may not.
     assert sent and all(text.startswith("Digest ") for text in sent) and strong.problems == []
     settle(client)
     assert [secret for _, secret in gnome.items()] == [password]
 
 
 @pytest.mark.parametrize("plain, strong, again", [("plain/1", "strong/1", "plain/2"), ("plain", "strong", "plain")])
-def test_basic_where_it_was_accepted_before_is_no_downgrade(stage, plain, strong, again):
+def test_basic_where_it_was_accepted_before_is_not_a_downgrade(stage, plain, strong, again):
     password = stage.secret()
     checked = basic_server("bob", password, realm="R")
     server = stage.server(by_path(strong=DigestCheck("bob", password, realm="R"), plain=checked.handler))
@@ -70,7 +70,7 @@ def test_basic_where_it_was_accepted_before_is_no_downgrade(stage, plain, strong
     assert result["status"] == 200 and server.authorizations[-1] == basic("bob", password)
 
 
-# Each server has a share of the session.
+# Each server has a share of the session cache.
 
 def test_three_hundred_realms_of_one_site_push_out_no_other_login(stage):
     precious, cheap = stage.secret(), stage.secret()
@@ -97,7 +97,7 @@ def test_three_hundred_realms_of_one_site_push_out_no_other_login(stage):
     assert 0 < len(of_other) <= 32
 
 
-# Which of several is used.
+# Which of several logins is used
 
 @pytest.mark.parametrize("chosen", ["alice", "bob"])
 def test_the_default_is_used_whether_it_was_stored_or_accepted(stage, chosen):
@@ -140,9 +140,9 @@ def test_a_password_that_is_stored_replaces_the_accepted_one(stage, preemptive):
     assert {text for text in server.authorizations[count:] if text} == {basic("bob", new)}
 
 
-# What a challenge proposes can be used.
+# Proposed credentials
 
-def test_after_reject_what_is_proposed_is_an_answer(stage):
+def test_after_reject_a_proposed_login_is_an_answer(stage):
     password = stage.secret()
     offers = ('WWW-Authenticate: Digest realm="R", nonce="n", qop="auth"', 'WWW-Authenticate: Basic realm="R"')
     server = stage.server(lambda request: (
@@ -153,7 +153,7 @@ def test_after_reject_what_is_proposed_is_an_answer(stage):
     def answer(challenge):
         asked.append(challenge)
         if challenge["protectionSpace"]["authenticationMethod"] == "httpDigest":
-            # The first answer is refused; the second leaves the scheme.
+            # The first answer is refused; the second one leaves the scheme.
             return password_answer("bob", password) if challenge["previousFailureCount"] == 0 else {"action": "reject"}
         if (challenge.get("proposedCredential") or {}).get("hasPassword"):
             return {"action": "credential", "credential": {"type": "proposed"}}

@@ -1,4 +1,4 @@
-"""Bearer, and schemes that only the client knows."""
+"""Bearer, and schemes that only the client supports."""
 import pytest
 from rig.client import password_answer
 from rig.scripted import ScriptedServer, basic_server, response
@@ -18,7 +18,7 @@ def asking(stage, reply, **more):
     return stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), **more), asked
 
 
-def test_bearer(stage):
+def test_rule_k1_a_token_is_sent_in_the_authorization_field_only(stage):
     secret = stage.secret()
     server = stage.server(bearer_server(secret))
     stage.allow(secret, server)
@@ -28,13 +28,14 @@ def test_bearer(stage):
     assert result["auth"] == {"authenticationMethod": "bearer", "source": "client", "user": None}
     assert asked[0]["accepts"] == ["token"] and asked[0]["protectionSpace"]["realm"] == "api"
     assert asked[0]["persistenceAllowed"] == ["none", "forSession"]
-    # Kept for the session, sent at once, and never shown.
+    # Stored for the session, sent before a challenge, and never listed.
     assert client.fetch(server.url)["result"]["exchanges"] == 1
     listed = client.call("credential/list")["result"]["credentials"]
     assert [(one["user"], one["protectionSpace"]["authenticationMethod"]) for one in listed] == [(None, "bearer")]
+    assert not any(secret in request.target or secret.encode() in request.body for request in server.requests)
 
 
-def test_k4_an_invalid_token_is_dropped_and_asked_about_once(stage):
+def test_rule_k4_an_invalid_token_is_not_sent_again(stage):
     old, new = stage.secret(), stage.secret()
     server = stage.server(bearer_server(new))
     for secret in [old, new]:
@@ -47,7 +48,7 @@ def test_k4_an_invalid_token_is_dropped_and_asked_about_once(stage):
     assert [one and one.split()[1] == old for one in server.authorizations] == [None, True, False]
 
 
-def test_k4_insufficient_scope_is_final(stage):
+def test_rule_k4_a_403_with_insufficient_scope_is_the_final_response(stage):
     secret = stage.secret()
     server = stage.server(bearer_server(secret))
     stage.allow(secret, server)
@@ -55,7 +56,7 @@ def test_k4_insufficient_scope_is_final(stage):
     assert client.fetch(server.url + "/wider")["result"]["status"] == 403 and len(asked) == 1
 
 
-def test_a_token_comes_before_digest_where_there_is_one(stage):
+def test_rule_o1_a_token_that_is_available_comes_before_digest(stage):
     secret = stage.secret()
 
     def handle(request):
@@ -68,19 +69,19 @@ def test_a_token_comes_before_digest_where_there_is_one(stage):
     client, asked = asking(stage, lambda challenge: {"action": "continue"})
     own = {"type": "token", "token": secret, "persistence": "none"}
     assert client.fetch(server.url, credential=own)["result"]["auth"]["authenticationMethod"] == "bearer" and not asked
-    # Without one the question is about a password, which people have.
+    # If the fetch has no token, the challenge is for Basic, because users have passwords.
     assert client.fetch(server.url)["result"]["status"] == 401
     assert asked[0]["protectionSpace"]["authenticationMethod"] == "httpBasic"
 
 
-def test_k3_what_is_no_token_is_not_sent(stage):
+def test_rule_k3_a_token_with_invalid_syntax_is_not_sent(stage):
     server = stage.server(bearer_server("x"))
     reply = stage.client().fetch(server.url, credential={"type": "token", "token": "a b"})
     assert reply["error"]["data"]["kind"] == "invalidParams" and not server.requests
 
 
 def test_a_scheme_in_several_rounds(stage):
-    """The server's continuation goes back to the client, with the state that it gave along."""
+    """The server's next round is a challenge for the client, with the state from its answer."""
     first, second = stage.secret(), stage.secret()
     server = stage.server(rounds_server([('challenge="1"', f'response="{first}"'), ('challenge="2"', f'response="{second}"')]))
     for secret in [first, second]:
@@ -96,7 +97,7 @@ def test_a_scheme_in_several_rounds(stage):
     assert [one["protectionSpace"]["authenticationMethod"] for one in asked] == ["other", "other"]
     assert [one.get("state") for one in asked] == [None, "round 1"]
     assert [one["previousFailureCount"] for one in asked] == [0, 0] and asked[0]["accepts"] == ["header"]
-    assert client.fetch(server.url)["result"]["exchanges"] == 3, "nothing of it is kept"
+    assert client.fetch(server.url)["result"]["exchanges"] == 3, "nothing of it is stored"
 
 
 def test_a_wrong_header_counts_as_a_failure(stage):
@@ -110,8 +111,8 @@ def test_a_wrong_header_counts_as_a_failure(stage):
     assert server.authorizations == [None, "Hoba wrong", "Hoba right"]
 
 
-def test_rounds_have_an_end(stage):
-    """A server that always has one more question is asked twenty times."""
+def test_rounds_are_limited(stage):
+    """A server that always sends another round gets twenty rounds."""
     count = iter(range(10_000))
     server = stage.server(lambda request: response(401, b"", f'WWW-Authenticate: Hoba challenge="{next(count)}"'))
     client, asked = asking(stage, lambda challenge: header("Hoba", challenge["offers"][0]["params"]["challenge"]))
@@ -145,15 +146,15 @@ def test_an_answer_of_the_wrong_kind_is_asked_about_again(stage):
 
 
 @pytest.mark.parametrize("scheme", ["NTLM", "Negotiate"])
-def test_what_the_configuration_does_not_list_is_not_answered(stage, scheme):
+def test_unlisted_schemes_are_not_answered(stage, scheme):
     server = stage.server(lambda request: response(401, b"no", f"WWW-Authenticate: {scheme}"))
-    client, asked = asking(stage, lambda challenge: pytest.fail("asked"))
+    client, asked = asking(stage, lambda challenge: pytest.fail("unexpected challenge"))
     assert client.fetch(server.url)["result"]["status"] == 401 and not asked and len(server.requests) == 1
 
 
 @pytest.mark.parametrize("same_folder", [False, True])
 def test_rule_29_scopes_in_turn_cost_one_question_each(stage, same_folder):
-    """As a registry says it: 401 with insufficient_scope for a token that is good for something else."""
+    """Like a registry, the server answers a token of another scope with 401 and insufficient_scope."""
     tokens = {scope: stage.secret() for scope in ["read", "write"]}
 
     def handle(request):

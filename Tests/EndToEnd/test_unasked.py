@@ -1,4 +1,4 @@
-"""Credentials before a challenge: who decides about them, and where they go, on the wire."""
+"""Credentials before a challenge: which respondent decides about them, and to which servers they are sent."""
 import base64
 
 from rig.client import password_answer
@@ -13,13 +13,13 @@ def own(user, password):
     return {"type": "password", "user": user, "password": password}
 
 
-def test_the_requests_own_password_goes_with_the_first_request(stage):
+def test_the_requests_own_password_is_sent_with_the_first_request(stage):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
     client = stage.client()
     for preemptive, sent in [("always", [basic("bob", password)]), (True, [None, basic("bob", password)])]:
-        # Nothing is remembered of what no challenge has named a realm for.
+        # Nothing is remembered without a challenge that names a realm.
         assert client.call("credential/list", {})["result"]["credentials"] == []
         count = len(server.requests)
         result = client.fetch(server.url, credential=own("bob", password), auth={"preemptive": preemptive})["result"]

@@ -1,5 +1,4 @@
-"""Waiting for other programs: what a fetch is told of it, what bounds it, and who never waits (semantics rule 20)."""
-import queue
+"""Waiting for other programs: what a client is told about it, its limits, and which fetches never wait (SEMANTICS rule 20)."""
 import subprocess
 import time
 
@@ -36,16 +35,15 @@ def waiting(client):
     return client.call("server/status")["result"]["fetches"]["waiting"]
 
 
-def test_rule_20_a_fetch_that_asks_nobody_does_not_wait_for_a_question(stage, scene):
+def test_rule_20_a_fetch_with_interaction_none_does_not_wait_for_a_question(stage, scene):
     other = stage.client()
-    began = time.monotonic()
-    assert other.fetch(scene.server.url, auth={"interaction": "none"})["result"]["status"] == 401
-    assert time.monotonic() - began < 5
+    # The question is open as long as this has no reply.
+    assert other.fetch(scene.server.url, seconds=20, auth={"interaction": "none"})["result"]["status"] == 401
     scene.answer()
     assert other.fetch(scene.server.url, auth={"interaction": "none"})["result"]["status"] == 200
 
 
-def test_a_waiting_fetch_is_told_what_it_waits_for(stage, scene):
+def test_rule_20_fetch_waiting_says_what_a_fetch_waits_for(stage, scene):
     other, quiet = stage.client(), stage.client()
     call = other.start("fetch/run", {"url": scene.server.url, "notify": ["waiting"]})
     told = other.notifications.get(timeout=10)
@@ -58,11 +56,11 @@ def test_a_waiting_fetch_is_told_what_it_waits_for(stage, scene):
     assert {name: listed[name] for name in ("fetchId", "for", "protectionSpace")} == {
         name: params[name] for name in ("fetchId", "for", "protectionSpace")}
     other_call = quiet.start("fetch/run", {"url": scene.server.url})
-    eventually(lambda: waiting(scene.asked) == 2, "it does not wait")
+    eventually(lambda: waiting(scene.asked) == 2, "the fetch does not wait")
     scene.answer()
     assert other.wait(call)["result"]["status"] == quiet.wait(other_call)["result"]["status"] == 200
     assert all(told["method"] != "fetch/waiting" for told in list(quiet.notifications.queue))
-    # Of the login that followed it was told as well.
+    # The client was also notified of the login that followed.
     assert other.notifications.get(timeout=10)["params"]["for"] == "trial"
 
 
@@ -75,7 +73,7 @@ def test_timeout_bounds_the_wait_for_the_question_of_another(stage, scene):
     scene.answer()
 
 
-def test_a_place_in_the_queue_of_an_agent_is_a_wait(stage):
+def test_waiting_in_the_queue_of_an_agent_is_reported(stage):
     """A second question waits behind the first at an agent that shows one at a time."""
     broker = stage.broker()
     desk = stage.client(delivery=None, broker=broker)
@@ -85,50 +83,51 @@ def test_a_place_in_the_queue_of_an_agent_is_a_wait(stage):
     open_call = one.start("fetch/run", {"url": first.url})
     challenge = desk.challenges.get(timeout=10)
     began = time.monotonic()
-    call = two.start("fetch/run", {"url": second.url, "timeoutMs": 400, "notify": ["waiting"]})
+    call = two.start("fetch/run", {"url": second.url, "timeoutMs": 2000, "notify": ["waiting"]})
     told = two.notifications.get(timeout=10)
     assert told["method"] == "fetch/waiting" and told["params"]["for"] == "question"
     assert told["params"]["protectionSpace"]["realm"] == "Two"
-    assert two.wait(call)["error"]["data"]["kind"] == "timedOut" and time.monotonic() - began > 0.3
+    assert two.wait(call)["error"]["data"]["kind"] == "timedOut" and time.monotonic() - began > 1.9
     desk.reply(challenge, {"action": "continue"})
     assert one.wait(open_call)["result"]["status"] == 401
-    assert desk.challenges.empty(), "what has timed out is not asked about"
+    assert desk.call("ping")["result"] == {}
+    assert desk.challenges.empty(), "a fetch that has timed out is not asked about"
 
 
-def test_its_own_question_does_not_count(stage):
+def test_the_timeout_excludes_the_fetchs_own_question(stage):
     password = stage.secret()
-    server = stage.server(basic_server("bob", password))
+    server, silent = stage.server(basic_server("bob", password)), stage.server(lambda request: None)
     stage.allow(password, server)
     client = stage.client()
-    call = client.start("fetch/run", {"url": server.url, "timeoutMs": 1000})
+    call = client.start("fetch/run", {"url": server.url, "timeoutMs": 2000})
     challenge = client.challenges.get(timeout=10)
-    time.sleep(1.2)
+    # This fetch begins later, and ends before the answer is given.
+    assert stage.client().fetch(silent.url, timeoutMs=2000)["error"]["data"]["kind"] == "timedOut"
     client.reply(challenge, password_answer("bob", password))
     assert client.wait(call)["result"]["status"] == 200
 
 
-def test_the_helper_keeps_to_its_time_and_says_what_it_waits_for(scene):
-    began = time.monotonic()
+def test_the_helper_times_out_and_reports_the_reason_of_the_wait(scene):
     done = subprocess.run(
-        [program("watchword"), "fetch", "-v", "-m", "0.3", "--socket", scene.broker.socket, scene.server.url],
+        [program("watchword"), "fetch", "-v", "-m", "2", "--socket", scene.broker.socket, scene.server.url],
         capture_output=True, text=True, timeout=30)
-    assert done.returncode == 28 and time.monotonic() - began < 5
-    line = f"* waiting for the answer to another program's question, to log in to {scene.server.url} (Staff)"
+    assert done.returncode == 28
+    line = f"* waiting for the answer to another program's login prompt for {scene.server.url} (Staff)"
     assert done.stderr.splitlines().count(line) == 1
 
 
-def test_the_helper_says_nothing_of_it_where_nobody_looks(scene):
+def test_the_helper_does_not_report_a_wait_without_a_terminal(scene):
     done = subprocess.run(
-        [program("watchword"), "fetch", "-m", "0.3", "--socket", scene.broker.socket, scene.server.url],
+        [program("watchword"), "fetch", "-m", "2", "--socket", scene.broker.socket, scene.server.url],
         capture_output=True, text=True, timeout=30)
     assert done.returncode == 28 and "waiting" not in done.stderr
 
 
-def test_the_helper_says_at_a_terminal_that_it_waits(scene):
+def test_the_helper_reports_a_wait_at_a_terminal(scene):
     terminal = Terminal(
         program("watchword"), "fetch", scene.server.url,
         environment={**scene.broker.environment, "WATCHWORD_SOCKET": scene.broker.socket, "TERM": "dumb"})
-    terminal.expect("* waiting for the answer to another program's question")
+    terminal.expect("* waiting for the answer to another program's login prompt")
     scene.answer()
     terminal.expect("welcome")
     assert terminal.end() == 0

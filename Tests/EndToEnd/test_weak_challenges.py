@@ -1,4 +1,4 @@
-"""Old and sloppy challenges: asked about, marked, and never preferred to what is better (semantics rule 27)."""
+"""Old and malformed challenges: asked about, marked as weak, and never preferred to better ones (SEMANTICS rule 27)."""
 import base64
 import hashlib
 import re
@@ -16,7 +16,7 @@ def basic(user, password):
 
 
 def asking(*challenges, right=None):
-    """A server that challenges with these fields until it hears what is `right`."""
+    """A server that challenges with these fields until it receives `right`."""
     def handle(request):
         if right and request.authorization == right:
             return response(200, b"in")
@@ -39,7 +39,7 @@ def legacy(user, password):
 
 @pytest.fixture
 def client(stage):
-    """`client(password, **more)`: a client that answers as bob, and what it was asked."""
+    """`client(password, **more)` returns a client that answers as bob, and its challenges."""
     def make(password, config=""):
         asked = []
         broker = stage.configured(config)
@@ -59,7 +59,7 @@ def client(stage):
     ('Basic , realm="foo"', "foo", None), ('Digest realm="x" nonce="y", Basic realm="good"', "good", None),
     ('Basic realm="a" b, NTLM, Basic realm=loose', "loose", ["unquotedRealm"]),
 ])
-def test_rule_27_what_is_sloppy_is_asked_about_and_marked(stage, client, challenge, realm, weak):
+def test_rule_27_an_unusual_basic_challenge_is_asked_about_and_marked(stage, client, challenge, realm, weak):
     password = stage.secret()
     server = stage.server(asking(challenge, right=basic("bob", password)))
     stage.allow(password, server)
@@ -73,7 +73,7 @@ def test_rule_27_what_is_sloppy_is_asked_about_and_marked(stage, client, challen
     assert offer.get("weak") == weak and offer["supported"] is True
 
 
-def test_rule_27_digest_of_rfc_2069(stage, client):
+def test_rule_27_a_digest_challenge_of_rfc_2069_is_asked_about_and_marked(stage, client):
     password = stage.secret()
     server = stage.server(legacy("bob", password))
     browser, asked = client(password)
@@ -84,7 +84,7 @@ def test_rule_27_digest_of_rfc_2069(stage, client):
 
 
 @pytest.mark.parametrize("weak", ["Basic", "Basic realm=x", OLD, 'Digest realm=x, nonce="n", qop="auth"'])
-def test_rule_27_what_is_better_is_asked_about_first(stage, client, weak):
+def test_rule_27_a_better_challenge_is_asked_about_first(stage, client, weak):
     server = stage.server(asking(weak, GOOD, weak))
     browser, asked = client(stage.secret(server))
     assert browser.fetch(server.url)["result"]["status"] == 401
@@ -93,7 +93,7 @@ def test_rule_27_what_is_better_is_asked_about_first(stage, client, weak):
     assert 'realm="good"' in server.authorizations[1]
 
 
-def test_rule_27_what_is_stored_under_a_better_scheme_goes_into_no_weak_one(stage, client):
+def test_rule_27_a_credential_accepted_by_a_better_scheme_answers_no_weak_challenge(stage, client):
     password = stage.secret()
     challenges = ['Digest realm="old", nonce="n", qop="auth"']
 
@@ -112,7 +112,7 @@ def test_rule_27_what_is_stored_under_a_better_scheme_goes_into_no_weak_one(stag
         assert server.authorizations[-1] is None, weak
 
 
-def test_rule_27_a_configuration_can_forbid_it(stage, client):
+def test_rule_27_the_configuration_can_refuse_weak_challenges(stage, client):
     server = stage.server(asking("Basic", OLD, "Basic realm=x"))
     browser, asked = client(stage.secret(), "[schemes]\nweak = false\n")
     assert browser.fetch(server.url)["result"]["status"] == 401

@@ -1,4 +1,4 @@
-"""A credential is one unit: user, domain, path, expiry and refresh token go together through answers, session and keyring."""
+"""A credential is one unit: user, domain, path, expiry and refresh token stay together in answers, session and keyring."""
 import base64
 import os
 import subprocess
@@ -24,14 +24,14 @@ def basic(user, password):
 
 
 def never(challenge):
-    pytest.fail("asked")
+    pytest.fail("unexpected challenge")
 
 
 def served_as(server):
     return [user for _, _, user in server.handler.served]
 
 
-def test_the_domain_of_an_ntlm_login_is_kept_in_the_keyring(stage, gnome, ntlm_broker, ntlm, ntlm_users):
+def test_the_domain_of_an_ntlm_login_is_stored_in_the_keyring(stage, gnome, ntlm_broker, ntlm, ntlm_users):
     stage.watch(ntlm)
     broker = ntlm_broker()
     client = stage.client(broker=broker, answer=lambda challenge: password_answer(
@@ -91,7 +91,7 @@ def protected(stage, user="bob", folder=None):
     return server, password
 
 
-def test_what_git_s_helper_wrote_is_read_line_by_line(stage, gnome):
+def test_an_item_written_by_git_s_helper_is_read_line_by_line(stage, gnome):
     server, password = protected(stage)
     gnome.put(in_git_s_words(password, time.time() + 3600), **description(server))
     result = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=never).fetch(server.url)["result"]
@@ -147,7 +147,7 @@ def test_a_refused_item_is_removed_only_with_all_its_lines_unchanged(stage, gnom
 # Paths
 
 def two_repositories(stage):
-    """One server, where each of two paths has its own account."""
+    """One server with a separate account for each of two paths."""
     accounts = {"/one/": ("bob", stage.secret()), "/two/": ("carol", stage.secret())}
     allowed = {path: basic(*account) for path, account in accounts.items()}
     server = stage.server(lambda request: response(200) if request.authorization == allowed[request.target[:5]] else response(
@@ -225,7 +225,7 @@ def test_git_is_given_no_expired_password(git, keep):
 
 @pytest.mark.parametrize("keep", ["session", "keyring"])
 def test_each_repository_has_its_own_account(git, keep):
-    """useHttpPath"""
+    """git's option useHttpPath."""
     for user in ["one", "two"]:
         git("store", f"path={user}/r.git", f"username={user}", f"password=pw-{user}", keep=keep)
     for user in ["one", "two"]:
@@ -235,7 +235,7 @@ def test_each_repository_has_its_own_account(git, keep):
     assert git("get", "path=one/r.git") == {} and git("get", "path=two/r.git")["password"] == "pw-two"
 
 
-def test_what_git_got_for_the_whole_server_is_not_stored_again_for_a_path(git, gnome):
+def test_a_login_that_git_got_for_the_whole_server_is_not_stored_again_for_a_path(git, gnome):
     git("store", "username=bob", "password=first")
     got = git("get", "path=one/r.git")
     assert got == {"username": "bob", "password": "first"}
@@ -243,7 +243,7 @@ def test_what_git_got_for_the_whole_server_is_not_stored_again_for_a_path(git, g
     assert len(gnome.items()) == 1
 
 
-# Several that fit
+# Several matching logins
 
 def several(stage, gnome):
     server, password = protected(stage, "alice")
@@ -252,7 +252,7 @@ def several(stage, gnome):
     return server, password
 
 
-def test_the_challenge_lists_who_is_known_and_one_can_be_chosen(stage, gnome):
+def test_the_challenge_lists_the_known_users_and_one_can_be_chosen(stage, gnome):
     server, password = several(stage, gnome)
     asked = []
 
@@ -283,7 +283,7 @@ def test_at_a_terminal_the_name_of_a_saved_login_is_enough(stage, gnome):
 
 
 @pytest.mark.parametrize("auth", [{"useStorage": False}, None])
-def test_whoever_may_use_nothing_stored_hears_of_no_one(stage, gnome, auth):
+def test_a_program_without_stored_credentials_receives_no_known_users(stage, gnome, auth):
     server, _ = several(stage, gnome)
     asked = []
 

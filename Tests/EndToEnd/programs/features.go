@@ -1,4 +1,4 @@
-// What the client for Go can do beyond one fetch: says what came of it as JSON. Arguments: a site of rig/client_sites.py.
+// Uses features of the Go client beyond a single fetch, and prints the results as JSON. Arguments: a site of rig/client_sites.py.
 package main
 
 import (
@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	watchword "watchword.invalid/client"
-	"watchword.invalid/client/httptransport"
+	watchword "watchword.invalid/watchword/contrib/clients/go"
+	"watchword.invalid/watchword/contrib/clients/go/httptransport"
 )
 
 type torn struct{ hasBegun bool }
@@ -38,7 +38,10 @@ func digest(data []byte) string {
 func kind(err error) string {
 	var refused *watchword.Error
 	if errors.As(err, &refused) {
-		return refused.Kind
+		if !errors.Is(err, refused.Kind) || errors.Is(err, watchword.KindBusy) {
+			return "errors.Is differs from errors.As"
+		}
+		return string(refused.Kind)
 	}
 	return fmt.Sprint(err)
 }
@@ -101,7 +104,7 @@ func main() {
 	_, err = fetch("/short")
 	told["short"] = kind(err)
 	_, err = broker.Fetch(ctx, watchword.Request{URL: "http://127.0.0.1:1/"})
-	told["nobody"] = kind(err)
+	told["refused"] = kind(err)
 	statuses, group := make([]int, 20), sync.WaitGroup{}
 	for number := range statuses {
 		group.Add(1)

@@ -1,4 +1,4 @@
-// What the client for Node can do beyond one fetch: says what came of it as JSON. Arguments: a site of rig/client_sites.py.
+// Uses features of the Node client beyond a single fetch, and prints the results as JSON. Arguments: a site of rig/client_sites.py.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
@@ -30,7 +30,7 @@ const torn = async function * () { yield Buffer.from('x'); throw new RangeError(
 told.torn = await kind(broker.fetch(`${site}/open/echo`, { method: 'PUT', data: torn() }))
 told.atOnce = (await Promise.all(Array.from({ length: 20 }, (_, number) => broker.fetch(`${site}/page?${number}`)))).map(page => page.status)
 told.short = await kind(broker.stream(`${site}/short`).then(response => response.body.toArray()))
-told.nobody = await kind(broker.fetch('http://127.0.0.1:1/'))
+told.refused = await kind(broker.fetch('http://127.0.0.1:1/'))
 const slow = await broker.stream(`${site}/slow`)
 for await (const part of slow.body) { told.first = part.toString(); break }
 told.aborted = await kind(broker.fetch(`${site}/silent`, { signal: AbortSignal.timeout(200) }))

@@ -1,4 +1,4 @@
-# What the client for Perl can do beyond one fetch: says what came of it as JSON. Arguments: a site of rig/client_sites.py.
+# Uses features of the Perl client beyond a single fetch, and prints the results as JSON. Arguments: a site of rig/client_sites.py.
 use strict;
 use warnings;
 use Digest::SHA qw(sha256_hex);
@@ -27,7 +27,7 @@ $told{streamed} = $digest->hexdigest;
 my $sent = $broker->fetch("$site/echo", method => 'PUT', data => join '', map { chr($_) x 1000 } 0 .. 255);
 $told{inline} = decode_json($sent->{content})->{sha256} eq sha256_hex(join '', map { chr($_) x 1000 } 0 .. 255) ? 'whole' : 'broken';
 $told{short} = kind(sub { $broker->fetch("$site/short") });
-$told{nobody} = kind(sub { $broker->fetch('http://127.0.0.1:1/') });
+$told{refused} = kind(sub { $broker->fetch('http://127.0.0.1:1/') });
 $told{first} = kind(sub { $broker->stream("$site/slow", sub { die "$_[0]\n" }) });
 chomp $told{first};
 chomp $told{mistake};

@@ -1,9 +1,9 @@
-//! What the client for Rust can do beyond one fetch: says what came of it, a line each. Arguments: a site of rig/client_sites.py.
+//! Uses features of the Rust client beyond a single fetch, and prints a line for each result. Arguments: a site of rig/client_sites.py.
 
 use std::io::{Read, Write};
 use std::{env, fs, io, process, thread, time::Duration};
-use watchword::json::Json;
-use watchword::{Answer, Error, Response, Watchword};
+use serde_json::Value;
+use watchword::{Answer, AuthenticationMethod, CredentialType, Error, Request, Response, Watchword};
 
 struct Torn(bool);
 
@@ -18,7 +18,7 @@ impl Read for Torn {
     }
 }
 
-/// Keeps nothing after its first bytes: whoever writes into it is told so.
+/// A sink that fails after its first bytes.
 struct Full(Vec<u8>);
 
 impl Write for Full {
@@ -40,44 +40,45 @@ fn kind(result: Result<Response, Error>) -> String {
     }
 }
 
-fn url(site: &str, path: &str) -> Json { Json::object([("url", format!("{site}{path}").as_str().into()), ("method", "PUT".into())]) }
+fn put(site: &str, path: &str) -> Request { Request { method: "PUT".to_owned(), ..get(site, path) } }
 
-fn get(site: &str, path: &str) -> Json { Json::object([("url", format!("{site}{path}").as_str().into())]) }
+fn get(site: &str, path: &str) -> Request { Request::from(format!("{site}{path}").as_str()) }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let site = env::args().nth(1).ok_or("a site")?;
     let login = fs::read_to_string(env::var("LOGIN_FILE")?)?;
     let (user, password) = login.trim_end().split_once('\n').ok_or("two lines")?;
     let mut broker = Watchword::connect(|challenge| {
-        if challenge.get("url").text().unwrap_or("").ends_with("/typo") {
-            return Answer::Credential(Json::object([("type", "password".into()), ("user", user.into()), ("pasword", "x".into())]));
+        assert_eq!(challenge.protection_space.method, AuthenticationMethod::HttpBasic);
+        assert_eq!((challenge.offers[0].method.clone(), &challenge.accepts), (AuthenticationMethod::HttpBasic, &vec![CredentialType::Password]));
+        if challenge.url.ends_with("/typo") {
+            return Answer::password("u".repeat(5000), "x");
         }
-        let is_first = challenge.get("previousFailureCount").integer() == Some(0);
-        Answer::password(user, if is_first { "wrong" } else { password })
+        Answer::password(user, if challenge.previous_failure_count == 0 { "wrong" } else { password })
     })?;
-    println!("typo {}", kind(broker.run(get(&site, "/typo"))));
+    println!("typo {}", kind(broker.run(&get(&site, "/typo"))));
     print!("wrongThenRight {}", String::from_utf8(broker.fetch(&format!("{site}/page"))?.body)?);
     let mut large = Vec::new();
-    broker.stream(get(&site, "/large"), &mut large)?;
+    broker.stream(&get(&site, "/large"), &mut large)?;
     fs::write("streamed", &large)?;
     let sent: Vec<u8> = (0..40u8).flat_map(|number| [number; 1 << 16]).collect();
     let mut told = Vec::new();
-    broker.upload(url(&site, "/echo"), &mut sent.as_slice(), &mut told)?;
-    println!("uploaded {}", Json::parse(&String::from_utf8(told)?)?.get("sha256").text().unwrap_or(""));
-    println!("torn {}", kind(broker.upload(url(&site, "/open/echo"), &mut Torn(false), &mut Vec::new())));
-    println!("short {}", kind(broker.stream(get(&site, "/short"), &mut Vec::new())));
-    println!("nobody {}", kind(broker.run(get("http://127.0.0.1:1", "/"))));
-    println!("full {}", kind(broker.stream(get(&site, "/slow"), &mut Full(Vec::new()))));
+    broker.upload(&put(&site, "/echo"), &mut sent.as_slice(), &mut told)?;
+    println!("uploaded {}", serde_json::from_slice::<Value>(&told)?["sha256"].as_str().unwrap_or(""));
+    println!("torn {}", kind(broker.upload(&put(&site, "/open/echo"), &mut Torn(false), &mut Vec::new())));
+    println!("short {}", kind(broker.stream(&get(&site, "/short"), &mut Vec::new())));
+    println!("refused {}", kind(broker.run(&get("http://127.0.0.1:1", "/"))));
+    println!("full {}", kind(broker.stream(&get(&site, "/slow"), &mut Full(Vec::new()))));
     let canceller = broker.canceller();
     let killer = thread::spawn(move || {
-        // Nothing happens while nothing is waited for; the server knows when something is.
+        // Repeated, because `cancel` has no effect while no call is active.
         for _ in 0..100 {
             thread::sleep(Duration::from_millis(50));
             canceller.cancel();
         }
     });
-    println!("cancelled {}", kind(broker.run(get(&site, "/silent"))));
-    println!("cancelledStream {}", kind(broker.stream(get(&site, "/silent"), &mut Vec::new())));
+    println!("cancelled {}", kind(broker.run(&get(&site, "/silent"))));
+    println!("cancelledStream {}", kind(broker.stream(&get(&site, "/silent"), &mut Vec::new())));
     drop(killer);
     process::exit(0)
 }

@@ -1,4 +1,4 @@
-// Answers with a stored login: says who is listed, how the answer ended, and what came.
+// Answers with a stored login, and prints the listed users, the outcome of the answer, and the body.
 package main
 
 import (
@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	watchword "watchword.invalid/client"
+	watchword "watchword.invalid/watchword/contrib/clients/go"
 )
 
 func main() {

@@ -1,4 +1,4 @@
-// Answers with a stored login, for each user in turn: says who is listed, how the answer ended, and what came.
+// Answers with a stored login, for each user in turn, and prints the listed users, the outcome of the answer, and the body.
 import { stored, Watchword } from './watchword.mjs'
 
 const [url, wanted] = process.argv[2].split(' ')
@@ -10,7 +10,7 @@ const broker = await Watchword.connect({
   },
   resolved: ({ outcome, user }) => {
     console.log('resolved', outcome, user)
-    // It costs a warning, and no fetch.
+    // The error causes a warning, and does not affect the fetch.
     throw new Error('mine')
   },
 })

@@ -1,4 +1,4 @@
-# Answers with a stored login: says who is listed, how the answer ended, and what came.
+# Answers with a stored login, and prints the listed users, the outcome of the answer, and the body.
 use strict;
 use warnings;
 use Watchword;

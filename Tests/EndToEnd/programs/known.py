@@ -1,4 +1,4 @@
-"""Answers with a stored login: says who is listed, how the answer ended, and what came. With `async`, by the client for asyncio."""
+"""Answers with a stored login, and prints the listed users, the outcome of the answer, and the body. With `async`, it uses asyncio."""
 import asyncio
 import sys
 
@@ -16,7 +16,7 @@ def answer(challenge):
 
 def resolved(end):
     print("resolved", end["outcome"], end["user"])
-    # It costs a report, and no fetch.
+    # The error is logged, and does not affect the fetch.
     raise ArithmeticError
 
 

@@ -1,4 +1,4 @@
-# Answers with a stored login: says who is listed, how the answer ended, and what came.
+# Answers with a stored login, and prints the listed users, the outcome of the answer, and the body.
 . ./watchword.sh
 
 read -r url wanted <<<"$1"
@@ -8,6 +8,6 @@ watchword_answer() {
     jq -r '"known " + ([.knownUsers[] | if .domain then "\(.domain)\\\(.user)" else .user end] | join(","))' <<<"$challenge" >&2
     watchword_stored "$(jq -r --arg user "$wanted" '.knownUsers[] | select(.user == $user) | .id' <<<"$challenge")"
 }
-# What it writes is no part of the body, and a failure costs no fetch.
+# Its output is not part of the body, and its failure does not affect the fetch.
 watchword_resolved() { jq -r '"resolved \(.outcome) \(.user)"'; return 1; }
 printf 'body %s\n' "$(set -e; watchword_fetch "$url")" >&2

@@ -1,4 +1,4 @@
-/* A PKCS #11 module in front of another one, MODULE: its tokens lock themselves at the third wrong PIN in a row, as cards do.
+/* A PKCS #11 module in front of another one, MODULE: its tokens lock themselves after the third wrong PIN in a row, like cards.
    Each try is one line in the file TRIES. With REPORTS it sets the flags that tell how many tries are left. */
 #include <dlfcn.h>
 #include <stdio.h>

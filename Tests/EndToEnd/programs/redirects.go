@@ -1,4 +1,4 @@
-// Whether the transport for Go leaves https after a login. Arguments: the key of the server that is pinned, and the server.
+// Prints whether the Go transport leaves https after a login. Arguments: the pinned key of the server, and its URL.
 package main
 
 import (
@@ -9,8 +9,8 @@ import (
 	"os"
 	"strings"
 
-	watchword "watchword.invalid/client"
-	"watchword.invalid/client/httptransport"
+	watchword "watchword.invalid/watchword/contrib/clients/go"
+	"watchword.invalid/watchword/contrib/clients/go/httptransport"
 )
 
 func main() {

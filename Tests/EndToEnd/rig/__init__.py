@@ -1,1 +1,1 @@
-"""What the end-to-end tests stand on: the real broker, real servers, and a server that records every byte."""
+"""The rig of the end-to-end tests: the real broker, real servers, and a server that records every byte."""

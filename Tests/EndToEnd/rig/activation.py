@@ -1,4 +1,5 @@
-"""A service manager as far as a service sees it: sockets handed over, and a socket to be told at. For machines without one."""
+"""Imitates a service manager, as a service sees it: it passes sockets and listens on the notification socket. For machines
+without systemd."""
 import os
 import pathlib
 import socket
@@ -7,7 +8,7 @@ import subprocess
 from .broker import program
 from .waiting import is_ready
 
-# Takes the numbers that a manager uses: 3 and up. The process itself becomes the service.
+# Uses the descriptors of sd_listen_fds(3), from 3 on. The process becomes the service with exec(2).
 HAND_OVER = """
 import fcntl, os, sys
 names, given, program = sys.argv[1], [int(text) for text in sys.argv[2].split(",")], sys.argv[3:]
@@ -25,7 +26,7 @@ os.execv(program[0], program)
 
 
 class Activation:
-    """Listens at `folder`/main and `folder`/restricted, and at a notification socket: a path, or abstract."""
+    """Listens at `folder`/main, `folder`/restricted, and a notification socket, which is a path or an abstract name."""
 
     def __init__(self, folder, is_abstract=False):
         self.folder, self.process = pathlib.Path(folder), None
@@ -49,9 +50,9 @@ class Activation:
         return self
 
     def next(self, seconds=20):
-        """What the service says next, as fields; what it says of its life apart."""
+        """Returns the next notification as fields. Watchdog notifications are recorded separately."""
         while True:
-            assert is_ready(self.heard, seconds), "the service says nothing"
+            assert is_ready(self.heard, seconds), "the service sends no notification"
             text = self.heard.recv(4096).decode()
             if text != "WATCHDOG=1":
                 return dict(line.split("=", 1) for line in text.split("\n"))

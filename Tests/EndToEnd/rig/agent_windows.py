@@ -1,6 +1,10 @@
-"""Shows windows of the agent one after the other. As a program: for each line that it reads, a question or `{"row":[…]}` for a row
-of the saved log-ins, it prints the keys of the window that go with Alt, how large it is, and the texts that are cut or broken with
-hyphens; the window stays until the next line."""
+"""Shows windows of the agent one after the other. As a program, it reads lines: a question, with `expand` to show its details, or
+`{"row":[…]}` for a row of the saved logins. For each line it prints the Alt keys of the window, its size, all its texts, those that
+are cut or hyphenated, and those that are outside of the window and cannot be scrolled to; the window stays until the next line.
+
+`{"saved":…,"events":[…]}` shows the window of the saved logins, with this result of `credential/list` and these audit records.
+The arguments `rtl` and `text=2` set the direction of the layout and the size of text; `po=FILE` sets the catalogue. With
+`behind` the windows do not have the focus until they are brought to the front, which no window manager of the tests can do."""
 import json
 import pathlib
 import sys
@@ -8,14 +12,39 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "contrib" / "agent"))
 
 from gi.repository import GLib  # noqa: E402
+from catalogues import compiled  # noqa: E402
+from watchword_agent import messages  # noqa: E402
 from watchword_agent.question import read  # noqa: E402
 from watchword_agent.windows import toolkit  # noqa: E402
 
 toolkit.start()
 
-from gi.repository import Gdk, Gtk, Pango  # noqa: E402
-from watchword_agent.windows import parts, saved  # noqa: E402
+from gi.repository import Adw, Gdk, Gtk, Pango  # noqa: E402
+from watchword_agent.windows import base, parts, saved  # noqa: E402
 from watchword_agent.windows.presenter import WindowPresenter  # noqa: E402
+
+# How often, and how many times, it is checked whether a window is laid out.
+LAYOUT_LOOK_MS, LAYOUT_LOOKS = 20, 300
+
+
+def present(window):
+    if window.get_mapped():
+        window.is_in_front = True
+        window.notify("is-active")
+    Gtk.Window.present(window)
+
+
+def toolkit_settings():
+    if "rtl" in sys.argv:
+        Gtk.Widget.set_default_direction(Gtk.TextDirection.RTL)
+    for word in sys.argv:
+        if word.startswith("po="):
+            messages.use(compiled(word[3:]))
+    if "behind" in sys.argv:
+        base.QuestionWindow.is_active = lambda window: getattr(window, "is_in_front", False)
+        base.QuestionWindow.present = present
+    if "text=2" in sys.argv:
+        Gtk.Settings.get_default().set_property("gtk-xft-dpi", 2 * 96 * 1024)
 
 
 def below(widget):
@@ -27,7 +56,7 @@ def below(widget):
 
 
 def keys(window):
-    """The letter and the title of each widget that can be seen."""
+    """Returns the Alt key and the title of each visible widget."""
     return [(Gdk.keyval_name(Gdk.keyval_to_lower(label.get_mnemonic_keyval())), label.get_text()) for label in below(window)
             if isinstance(label, Gtk.Label) and label.get_mnemonic_keyval() != Gdk.KEY_VoidSymbol and label.get_child_visible()]
 
@@ -41,7 +70,7 @@ def cut(window):
 
 
 def hyphenated(window):
-    """Those that have lines of their own and may get hyphens at their ends."""
+    """Returns the labels that wrap and may get hyphens at line breaks."""
     def plain(label):
         attributes = label.get_attributes()
         return attributes is not None and any(one.klass.type == Pango.AttrType.INSERT_HYPHENS for one in attributes.get_attributes())
@@ -49,19 +78,71 @@ def hyphenated(window):
     return [label.get_text() for label in labels(window) if label.get_layout().get_line_count() > 1 and not plain(label)]
 
 
+def is_laid_out(window, expand):
+    """Whether the window has its size. The window manager grants it a moment after the window has asked for it."""
+    details = [widget for widget in below(window) if isinstance(widget, parts.Details)] if expand else []
+    if not window.get_height() or any(not one.inside.get_height() for one in details):
+        return False
+    whole = content(window)
+    return whole.get_height() >= whole.measure(Gtk.Orientation.VERTICAL, whole.get_width()).minimum
+
+
+def content(window):
+    return window.get_content() if isinstance(window, Adw.Window) else window.get_child()
+
+
+def outside(window):
+    """Returns the controls and labels that are not inside the window, or beside what scrolls."""
+    found = []
+    whole = content(window)
+    for widget in below(whole):
+        if not isinstance(widget, (Gtk.Label, Gtk.Button, Gtk.Entry, Gtk.PasswordEntry)) or not widget.get_mapped():
+            continue
+        scrolled = widget.get_ancestor(Gtk.ScrolledWindow)
+        frame = scrolled or whole
+        _, inner = widget.compute_bounds(frame)
+        is_beside = inner.get_x() < -1 or inner.get_x() + inner.get_width() > frame.get_width() + 1
+        is_below = inner.get_y() < -1 or inner.get_y() + inner.get_height() > frame.get_height() + 1
+        if is_beside or is_below and not scrolled:
+            found.append(f"{type(widget).__name__} {texts_of(widget)}")
+    return found
+
+
+def texts_of(widget):
+    """Returns what a widget shows or says: label, title, placeholder, tooltip."""
+    found = [widget.get_tooltip_text()]
+    for name in ("label", "title", "placeholder-text"):
+        if widget.find_property(name):
+            found.append(widget.get_property(name))
+    return [text for text in found if isinstance(text, str) and text]
+
+
 def main():
+    toolkit_settings()
     presenter, loop = WindowPresenter(), GLib.MainLoop()
     rows = []
 
-    def mapped(window):
+    def mapped(window, expand):
+        if expand:
+            for widget in below(window):
+                if isinstance(widget, Gtk.Expander):
+                    widget.set_expanded(True)
+
         def report():
-            if not window.get_height():
+            nonlocal waited
+            waited += 1
+            # A window that cannot get the size it needs is reported as it is.
+            if not is_laid_out(window, expand) and waited < LAYOUT_LOOKS:
                 return GLib.SOURCE_CONTINUE
-            print(json.dumps({"keys": keys(window), "width": window.get_width(), "height": window.get_height(), "cut": cut(window),
-                              "hyphenated": hyphenated(window)}), flush=True)
+            screen = parts.screen_size()
+            print(json.dumps({
+                "keys": keys(window), "width": window.get_width(), "height": window.get_height(), "cut": cut(window),
+                "hyphenated": hyphenated(window), "outside": outside(window), "screen": screen,
+                "texts": [text for widget in below(window) for text in texts_of(widget)]}), flush=True)
             return GLib.SOURCE_REMOVE
 
-        GLib.idle_add(report)
+        waited = 0
+        GLib.timeout_add(LAYOUT_LOOK_MS, report)
 
     def came(*_):
         line = sys.stdin.readline()
@@ -72,12 +153,20 @@ def main():
         while rows:
             rows.pop().destroy()
         message = json.loads(line)
-        if "row" in message:
+        if "saved" in message:
+            rows.append(saved.SavedWindow("/nowhere/socket", lambda: None))
+            rows[0]._broker.on_lost = lambda reason: None
+            rows[0]._events = message["events"]
+            rows[0]._show_recent()
+            rows[0]._show_saved({"result": message["saved"]})
+            rows[0]._stack.set_visible_child_name(message["page"])
+            rows[0].present()
+        elif "row" in message:
             rows.append(Gtk.Window(default_width=400, child=parts.boxed(saved._row(*message["row"]))))
             rows[0].present()
         else:
             presenter.present(read(message, 0), 0, lambda answer: None, lambda reason: None)
-        mapped(rows[0] if rows else presenter._window)
+        mapped(rows[0] if rows else presenter._window, message.get("expand"))
         return GLib.SOURCE_CONTINUE
 
     GLib.io_add_watch(0, GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN | GLib.IOCondition.HUP, came)

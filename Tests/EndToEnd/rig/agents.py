@@ -1,4 +1,4 @@
-"""The agent of the desktop session, running, and the windows that it shows."""
+"""A running agent of the desktop session, and its windows."""
 import os
 import signal
 import subprocess
@@ -7,12 +7,12 @@ from . import audit
 from .bodies import eventually
 from .desktop import AGENT
 
-# What a screen reader would make up for a widget that has no name.
+# The names that a screen reader derives for widgets without an accessible name.
 NAMELESS = ("", "GtkImage", "GtkButton", "GtkToggleButton", "GtkText", "GtkEntry", "GtkPasswordEntry")
 
 
 class RunningAgent:
-    """On a desktop, for one broker. Whoever has no desktop gives an environment."""
+    """The agent of one broker. It runs on `desktop`, or without one in the given environment."""
 
     def __init__(self, folder, broker, desktop=None, *options, environment=None, **more):
         self.desktop, self.broker = desktop, broker
@@ -32,7 +32,7 @@ class RunningAgent:
         return self
 
     def second(self, *options):
-        """Another one, to its end."""
+        """Runs a second agent until it exits."""
         return subprocess.run([AGENT, *options], env=self.environment, capture_output=True, text=True, timeout=20)
 
     @property
@@ -47,7 +47,7 @@ class RunningAgent:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(5)
+                self.process.wait(20)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait(5)
@@ -56,8 +56,8 @@ class RunningAgent:
     # Windows
 
     def window(self, title):
-        """Waits for the window, and looks whether everything in it that can be used has a name."""
-        found = self.desktop.hear(title, role="frame" if title == "Saved Log-Ins" else "dialog")
+        """Waits for the window, and checks that each of its controls has an accessible name."""
+        found = self.desktop.hear(title, role="frame" if title == "Saved Logins" else "dialog")
         widgets = [one for one in self.desktop.heard() if one["window"] == title]
         for one in widgets:
             if one["focusable"] and one["role"] in ("push button", "text", "password text", "toggle button", "list item"):
@@ -72,15 +72,23 @@ class RunningAgent:
         return [one["name"] for one in self.desktop.heard() if one["role"] in ("frame", "dialog")]
 
     def press(self, button, key=None):
-        """Waits until the button works and the window has the keyboard; goes there and presses it, or presses `key`."""
+        """Waits until the button is enabled and the window has the keyboard focus, then moves to the button and presses it, or
+        presses `key`."""
         self.desktop.hear(button, role="push button", sensitive=True)
         self.desktop.hear("", 30, focused=True)
         if key is None:
             self.go(button)
         self.desktop.key(key or "space")
 
+    def open_details(self):
+        """Expands the details with their Alt key."""
+        self.desktop.hear("Details", role="push button")
+        self.desktop.hear("", 30, focused=True)
+        self.desktop.key("alt+d")
+        self.desktop.hear("Asked by: ")
+
     def go(self, name):
-        """Tab, until what has this name has the focus. Each step is waited for."""
+        """Presses Tab until the widget with this name has the focus, and waits after each step."""
         focused = lambda: next((one["name"] for one in self.desktop.heard() if one["focused"]), None)
         before = eventually(focused, lambda: self.desktop.summary())
         for _ in range(16):
@@ -88,7 +96,7 @@ class RunningAgent:
                 return
             self.desktop.key("Tab")
             before = eventually(lambda: (now := focused()) != before and now, lambda: self.desktop.summary())
-        raise AssertionError(f"Tab does not come to {name}: {self.desktop.summary()}")
+        raise AssertionError(f"Tab does not reach {name}: {self.desktop.summary()}")
 
 
 ASKPASS = """#!/bin/sh
@@ -99,7 +107,7 @@ case "$1" in *"Password of"*) cat "$ASKPASS_SECRET" ;; *) echo bob ;; esac
 
 
 def askpass(folder, password):
-    """A program for SSH_ASKPASS: the environment that names it. It writes down what it was asked."""
+    """Writes a program for SSH_ASKPASS that records its arguments; returns the environment with it."""
     script = folder / "askpass"
     script.write_text(ASKPASS)
     script.chmod(0o755)

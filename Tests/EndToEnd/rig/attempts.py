@@ -1,6 +1,6 @@
-"""What the lines of a unit forbid, tried: prints, as JSON, the number of the error of each attempt, 0 where it worked.
+"""Attempts what the settings of a unit forbid: prints, as JSON, the errno of each attempt, or 0 if it succeeded.
 
-Run by itself, by a service manager, with the Python of the system; knows nothing of the rig.
+A service manager runs this file alone, with the system's Python; it must not import the rig.
 """
 import ctypes
 import errno
@@ -24,7 +24,7 @@ def check(worked):
 
 
 def foreign_call():
-    """getpid(2) by way of the calls of i386."""
+    """Calls getpid(2) with the system call interface of i386."""
     if platform.machine() != "x86_64":
         return None
     block = libc.mmap(None, 4096, READ_WRITE_EXECUTE, PRIVATE_ANONYMOUS, -1, 0)
@@ -61,19 +61,19 @@ ATTEMPTS = {
     "MemoryDenyWriteExecute": lambda: check(
         libc.mmap(None, 4096, READ_WRITE_EXECUTE, PRIVATE_ANONYMOUS, -1, 0) not in (None, FAILED)),
     "RestrictAddressFamilies": lambda: socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM),
-    # For a process that does not exist: for its own only some users may.
+    # The attempt is for a process that does not exist: for its own process only some users have the permission.
     "RestrictRealtime": lambda: os.sched_setscheduler(2**31 - 1, os.SCHED_RR, os.sched_param(1)),
     "RestrictSUIDSGID": set_user_id_bit,
     "SystemCallFilter": lambda: check(libc.ptrace(0, 0, 0, 0) == 0),
     "SystemCallArchitectures": foreign_call,
     "UMask": lambda: check(os.umask(0o77) & 0o77 != 0o77),
-    # Last: the process is another one afterwards.
+    # This is the last attempt, because it changes the process.
     "RestrictNamespaces": lambda: check(libc.unshare(0x10000000) == 0),
 }
 
 
 def outcome(attempt):
-    """In a process of its own: some filters end the process."""
+    """Runs an attempt in a process of its own, because some filters end the process."""
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""Certificates of every kind, made with python3-cryptography."""
+"""Issues certificates of every kind with python3-cryptography."""
 import datetime
 import ipaddress
 import pathlib
@@ -18,7 +18,7 @@ def now():
 
 
 def new_key(bits=None):
-    """RSA of so many bits; without them P-256, which takes no time to make."""
+    """Returns an RSA key of this size or, by default, a P-256 key, which is generated fast."""
     return rsa.generate_private_key(65537, bits) if bits else ec.generate_private_key(ec.SECP256R1())
 
 
@@ -31,7 +31,7 @@ def name(text):
 
 
 class Pair:
-    """A key and its certificate; `write` puts both into files."""
+    """A key and its certificate; `write` writes both to files."""
 
     def __init__(self, key, certificate):
         self.key, self.certificate = key, certificate
@@ -48,7 +48,7 @@ class Pair:
         return pkcs12.serialize_key_and_certificates(b"client", self.key, self.certificate, others, encryption(passphrase))
 
     def fingerprint(self):
-        """SHA-256, in lower-case hexadecimal."""
+        """The SHA-256 fingerprint in lower-case hexadecimal."""
         return self.certificate.fingerprint(hashes.SHA256()).hex()
 
     @property
@@ -56,7 +56,7 @@ class Pair:
         return self.certificate.public_bytes(serialization.Encoding.DER)
 
     def write(self, folder, stem):
-        """STEM.pem and STEM.key"""
+        """Writes STEM.pem and STEM.key."""
         folder = pathlib.Path(folder)
         for ending, content in {"pem": self.certificate_pem, "key": self.key_pem()}.items():
             (folder / f"{stem}.{ending}").write_bytes(content)
@@ -79,7 +79,7 @@ class Authority(Pair):
 
     def issue(self, common_name="localhost", names=("localhost", "127.0.0.1"), start=-1, end=1, bits=None, client=False, must_staple=False,
               digest=hashes.SHA256()):
-        """A leaf, valid from `start` to `end` in days from now."""
+        """Issues a leaf certificate that is valid from `start` to `end`, in days from now."""
         key = new_key(bits)
         usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
         builder = (
@@ -94,7 +94,7 @@ class Authority(Pair):
         return Pair(key, builder.sign(self.key, digest))
 
     def status(self, leaf, revoked=False):
-        """An OCSP response, DER."""
+        """Returns an OCSP response in DER."""
         builder = ocsp.OCSPResponseBuilder().add_response(
             cert=leaf.certificate, issuer=self.certificate, algorithm=hashes.SHA1(),
             cert_status=ocsp.OCSPCertStatus.REVOKED if revoked else ocsp.OCSPCertStatus.GOOD,

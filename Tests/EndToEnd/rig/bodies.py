@@ -1,4 +1,4 @@
-"""The second connection of a fetch in steps, and what a test wants to know of a body that is on its way."""
+"""The second connection of a fetch in steps, and functions for tests of bodies that are transferred."""
 import base64
 import hashlib
 import json
@@ -7,7 +7,7 @@ import time
 
 
 class Attached:
-    """A connection after its `fetch/attach`: `reply` is the reply, `start` what came of the body with it."""
+    """A connection after its `fetch/attach`. `reply` is the reply; `start` is the part of the body that arrived with it."""
 
     def __init__(self, path, token, side="response", framing="lines", seconds=30, receive_buffer=None):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -36,7 +36,7 @@ class Attached:
             buffer += data
 
     def parts(self):
-        """The body, as it comes; ends with the stream."""
+        """Yields the parts of the body as they arrive, until the end of the stream."""
         if self.start:
             yield self.start
             self.start = b""
@@ -47,7 +47,7 @@ class Attached:
         return b"".join(self.parts())
 
     def digest(self):
-        """SHA-256 of what is left, and how many bytes it is."""
+        """Returns the SHA-256 of the remaining body, and its size in bytes."""
         return digest_of(self.parts())
 
     def close(self):
@@ -67,7 +67,7 @@ def sha256(data):
 
 
 class Download:
-    """A fetch that was begun with `fetch/start` by `client`, and the notifications about it."""
+    """A fetch that `client` began with `fetch/start`, and its notifications."""
 
     def __init__(self, client, url, **params):
         self.client = client
@@ -91,7 +91,7 @@ class Download:
     def _wait(self, method, seconds):
         with self.client.arrived:
             came = self.client.arrived.wait_for(lambda: self.notifications(method), seconds)
-            assert came, f"no {method} of {self.id} in {seconds} s"
+            assert came, f"no {method} for {self.id} within {seconds} s"
             return came[0]
 
     def headers(self, seconds=30):
@@ -101,13 +101,13 @@ class Download:
         return self._wait("fetch/completed", seconds)
 
     def failure(self, seconds=30):
-        """The kind of the error with which it has ended."""
+        """The kind of the error with which the fetch ended."""
         completed = self.completed(seconds)
         assert "error" in completed, completed
         return completed["error"]["data"]["kind"]
 
     def parts(self, max_bytes=1 << 20):
-        """The body by `fetch/read`."""
+        """Yields the parts of the body, read with `fetch/read`."""
         return read_parts(self.client, self.id, max_bytes)
 
     def cancel(self):
@@ -115,7 +115,7 @@ class Download:
 
 
 def read_parts(client, fetch_id, max_bytes=1 << 20):
-    """The body of a handle, or of a fetch in steps, by `fetch/read`."""
+    """Yields the parts of the body of a handle, or of a fetch in steps, read with `fetch/read`."""
     offset = 0
     while True:
         reply = client.call("fetch/read", {"fetchId": fetch_id, "maxBytes": max_bytes})
@@ -130,8 +130,8 @@ def read_parts(client, fetch_id, max_bytes=1 << 20):
             return
 
 
-def eventually(condition, what, seconds=10, pause=0.01):
-    """Waits until `condition()` is true, and returns what it was."""
+def eventually(condition, what, seconds=30, pause=0.01):
+    """Waits until `condition()` is true, and returns its value."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < end, f"after {seconds} s: {what() if callable(what) else what}"

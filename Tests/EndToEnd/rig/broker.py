@@ -1,4 +1,5 @@
-"""The real broker, in a home of its own."""
+"""Runs the real broker with a home directory of its own."""
+import contextlib
 import os
 import pathlib
 import resource
@@ -11,14 +12,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def program(name):
-    """The built program `name`; WATCHWORD_BIN_DIR says where, if not in the debug build."""
+    """Returns the built program `name`, from WATCHWORD_BIN_DIR or the debug build."""
     path = pathlib.Path(os.environ.get("WATCHWORD_BIN_DIR", ROOT / ".build" / "debug")) / name
-    assert path.exists(), f"{path} is missing: run `swift build`"
+    assert path.exists(), f"{path} is missing; run `swift build`"
     return str(path)
 
 
 class Broker:
-    """Starts `watchwordd` and ends it by its own process id. It may open `max_descriptors` files and sockets, if that is given."""
+    """Starts `watchwordd`, and ends it by its process id. `max_descriptors` limits its open files and sockets."""
 
     def __init__(self, folder, *options, environment=None, max_descriptors=None):
         self.max_descriptors = max_descriptors
@@ -53,7 +54,7 @@ class Broker:
             resource.setrlimit(resource.RLIMIT_NOFILE, (self.max_descriptors, self.max_descriptors))
 
     def stop(self, seconds=20):
-        """SIGTERM; the exit code."""
+        """Sends SIGTERM; returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
@@ -76,26 +77,29 @@ class Broker:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
     @property
-    def temporary_bytes(self):
-        """What its files below /var/tmp, which have no name any more, use of the disk."""
-        folder, total = f"/proc/{self.process.pid}/fd", 0
+    def temporary_files(self):
+        """The disk space used by each of its unlinked files in /var/tmp, in bytes."""
+        folder, found = f"/proc/{self.process.pid}/fd", []
         for name in os.listdir(folder):
-            try:
+            # It may be closed meanwhile.
+            with contextlib.suppress(FileNotFoundError):
                 if "/var/tmp/" in os.readlink(f"{folder}/{name}"):
-                    total += os.stat(f"{folder}/{name}").st_blocks * 512
-            except FileNotFoundError:
-                pass
-        return total
+                    found.append(os.stat(f"{folder}/{name}").st_blocks * 512)
+        return found
+
+    @property
+    def temporary_bytes(self):
+        return sum(self.temporary_files)
 
     @property
     def peak_kilobytes(self):
-        """The most that was ever resident."""
+        """The peak of its resident memory, in kB."""
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
     @property
     def processor_seconds(self):
-        """What it has used of the processors, in all."""
+        """Its CPU time in seconds, user and system."""
         with open(f"/proc/{self.process.pid}/stat") as stat:
             user, system = stat.read().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""A client that is not ours: speaks both framings, and keeps every message and every byte."""
+"""A client that is independent of ours. It speaks both framings, and records every message and every byte."""
 import json
 import queue
 import socket
@@ -13,13 +13,13 @@ def password_answer(user, password, **more):
 
 class Client:
     def __init__(self, path, framing="lines", delivery="request", answer=None, name="rig"):
-        """`answer` is called with the parameters of each challenge; what it returns is the reply's result.
+        """`answer` is called with the parameters of each challenge, and returns the result for the reply.
 
-        Without it challenges wait in `challenges` for `reply`. `delivery=None` skips `initialize`.
+        Without `answer`, challenges wait in `challenges` for `reply`. `delivery=None` skips `initialize`.
         """
         self.framing, self.answer = framing, answer
-        self.can_authenticate = None  # what `auth/canAuthenticate` is answered; None leaves it to the test
-        self.give_body = None  # what `fetch/needBody` is answered, and what is done then; None leaves it to the test
+        self.can_authenticate = None  # the result for `auth/canAuthenticate`; None leaves the reply to the test
+        self.give_body = None  # the result for `fetch/needBody`, and what to do then; None leaves the reply to the test
         self.messages = []  # ("client" | "broker", message)
         self.received_bytes = b""
         self.replies, self.challenges, self.notifications = {}, queue.Queue(), queue.Queue()
@@ -34,7 +34,7 @@ class Client:
             reply = self.call("initialize", {"client": {"name": name}, "protocolVersion": 1, "capabilities": capabilities})
             assert "result" in reply, reply
 
-    # Out
+    # Sending
 
     def send_bytes(self, data):
         self.socket.sendall(data)
@@ -71,7 +71,7 @@ class Client:
             pass
         self.socket.close()
 
-    # In
+    # Receiving
 
     def _read(self):
         buffer = b""
@@ -124,8 +124,8 @@ class Client:
                     self.replies[one.get("id")] = one
             self.arrived.notify_all()
 
-    def raw_reply(self, seconds=10):
-        """The next thing that answers no numbered call: a parse error, a batch."""
+    def raw_reply(self, seconds=30):
+        """Returns the next reply without the id of a call: that of a parse error, or a batch."""
         with self.arrived:
-            assert self.arrived.wait_for(lambda: None in self.replies, seconds), "nothing came"
+            assert self.arrived.wait_for(lambda: None in self.replies, seconds), "no reply arrived"
             return self.replies.pop(None)

@@ -1,4 +1,4 @@
-"""One server with all that the clients in contrib/clients are tried on, behind Basic."""
+"""A server behind Basic with all the resources on which the clients in contrib/clients are tested."""
 import base64
 import gzip
 import hashlib
@@ -8,13 +8,14 @@ import os
 import socket
 import threading
 
-# More than comes inline.
+# Larger than the limit for inline bodies.
 LARGE = os.urandom(1 << 19) * 3
 BINARY = b"\xff\xfe not UTF-8 \x00\xc3"
 
 
 class ClientSite(http.server.ThreadingHTTPServer):
-    """`seen` has each request as (method, path, user or None); `wire` every header that came; `release` ends what is slow."""
+    """`seen` contains each request as (method, path, user or None), `wire` all headers received. `release` completes slow
+    responses; `begun` and `ended_early` are the paths of those that began, and from which the client disconnected."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -25,6 +26,7 @@ class ClientSite(http.server.ThreadingHTTPServer):
         self.port, self.seen, self.wire = self.server_port, [], b""
         self.url = f"http://127.0.0.1:{self.port}"
         self.release, self.given_up, self.slow = threading.Event(), threading.Event(), threading.Event()
+        self.begun, self.ended_early, self.lock = [], [], threading.Lock()
         self.other = self.url
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -44,7 +46,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        self.server.wire += bytes(str(self.headers), "latin-1")
+        with self.server.lock:
+            self.server.wire += bytes(str(self.headers), "latin-1")
         authorization = self.headers.get("Authorization")
         self.server.seen.append((self.command, self.path, authorization))
         body = b"".join(self._parts())
@@ -56,7 +59,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_POST = do_PUT = do_HEAD = do_DELETE = do_GET
 
     def handle_expect_100(self):
-        """A body that is announced is asked for when the log-in is right."""
+        """Sends 100 Continue for an announced body if the login is correct."""
         if not self.path.startswith("/open") and self.headers.get("Authorization") != self.server.right:
             self.server.seen.append((self.command, self.path, None))
             self._say(401, b"", ("WWW-Authenticate", 'Basic realm="Staff"'))
@@ -90,7 +93,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._say(200, LARGE, ("Content-Type", "application/octet-stream"))
 
     def say_packed(self, body):
-        """Packed for those who say that they unpack it."""
+        """Sends a compressed response to clients that accept one."""
         packed = "gzip" in self.headers.get("Accept-Encoding", "")
         coding = [("Content-Encoding", "gzip")] if packed else []
         self._say(200, gzip.compress(b"packed page\n") if packed else b"unasked", *coding)
@@ -113,35 +116,43 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._say(403, b"no", ("X-Why", "because"))
 
     def say_slow(self, body):
-        """The first half at once, the other when `release` is set; `given_up` when the client is gone."""
+        """Sends the first half at once, the second half when `release` is set. Sets `given_up` when the client disconnects."""
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         self.wfile.write(b"5\r\nfirst\r\n")
-        self.server.slow.set()
+        self._note_begin()
         try:
             while not self.server.release.wait(0.05):
                 if self._is_gone():
-                    return self.server.given_up.set()
+                    return self._note_early_end()
             self.wfile.write(b"6\r\nsecond\r\n0\r\n\r\n")
         except OSError:
-            self.server.given_up.set()
+            self._note_early_end()
 
     def say_silent(self, body):
-        self.server.slow.set()
+        self._note_begin()
         while not self.server.release.wait(0.05):
             if self._is_gone():
                 self.close_connection = True
-                return self.server.given_up.set()
+                return self._note_early_end()
         self.say_page(body)
 
     def say_short(self, body):
-        """Less than is announced."""
+        """Sends less than it announces."""
         self.send_response(200)
         self.send_header("Content-Length", str(4 << 20))
         self.end_headers()
         self.wfile.write(bytes(2 << 20))
         self.close_connection = True
+
+    def _note_begin(self):
+        self.server.begun.append(self.path)
+        self.server.slow.set()
+
+    def _note_early_end(self):
+        self.server.ended_early.append(self.path)
+        self.server.given_up.set()
 
     def _is_gone(self):
         self.connection.settimeout(0.01)

@@ -1,4 +1,4 @@
-"""Where the clients are, and fixtures for trying them."""
+"""The paths of the clients, and fixtures to test them."""
 import asyncio
 import contextlib
 import pathlib
@@ -14,7 +14,7 @@ sys.path.insert(0, str(CLIENTS / "python"))
 
 @pytest.fixture
 def site(stage):
-    """A `ClientSite` whose user is bob; `site.password` is what it wants, `site.broker_path` where the broker is."""
+    """A `ClientSite` for the user bob with the password `site.password`; `site.broker_path` is the broker's socket."""
     password = stage.secret()
     site = stage.server(ClientSite("bob", password))
     stage.allow(password, site)
@@ -25,13 +25,13 @@ def site(stage):
 
 
 def run(coroutine, seconds=20):
-    """What the coroutine returns; it has to end in time."""
+    """Returns the result of a coroutine, which must end in time."""
     return asyncio.run(asyncio.wait_for(coroutine, seconds))
 
 
 @contextlib.contextmanager
 def scripted(tmp_path, *lines):
-    """A socket whose broker answers each line that comes with the next of `lines`, and then hangs up."""
+    """Returns a socket whose broker replies to each line with the next of `lines`, and then closes the connection."""
     import socket
     import threading
 

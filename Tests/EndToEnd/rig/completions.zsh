@@ -1,5 +1,5 @@
-# Prints what zsh completes at the end of the line "$2", one match a line. $1 is the folder of the completion scripts.
-# An interactive zsh runs in a pseudo-terminal; its compadd tells the matches in place of showing them.
+# Prints the completions of zsh at the end of the line "$2", one match per line. $1 is the folder of the completion scripts.
+# An interactive zsh runs in a pseudo-terminal; its compadd prints the matches instead of displaying them.
 emulate -L zsh
 zmodload zsh/zpty || exit 2
 inner=$(mktemp) || exit 2
@@ -24,7 +24,7 @@ compadd() {
     local -a hits
     builtin compadd -A hits "$@"
     (( $#hits )) && print -rl -- $hits
-    # Others are looked for where there are none of these.
+    # Adds the matches: without any, zsh would look for others.
     builtin compadd "$@"
 }
 print ready

@@ -1,10 +1,11 @@
 """Replays Protocol/conversations against a broker.
 
-A line is {"dir":"client","message":…} or "raw", {"dir":"broker","message":…} for what must come, {"any-order":[…]} for messages
-that come in either order, {"attach":{…},"reply":{…},"receives":…} for a second connection with its `fetch/attach`, the reply,
-and all that comes behind it, or, first, {"server":{…}} for the server that the conversation needs, with "proxy":{…} beside it for a
-proxy that asks for a log-in. In strings <url>, <host> and <port> stand for that server, <proxyUrl> and <proxyPort> for the proxy; "<any>" matches anything, "<bind:x>" too and binds it, "<x>" is what was bound. An object matches
-when its members do; "<more>":true allows others beside them.
+A line is {"dir":"client","message":…} or "raw" for what the client sends, {"dir":"broker","message":…} for the message expected
+next, {"any-order":[…]} for messages expected in any order, and {"attach":{…},"reply":{…},"receives":…} for a second connection
+with its `fetch/attach`, the expected reply, and all bytes expected after it. The first line can be {"server":{…}} for the
+server that the conversation needs, with "proxy":{…} beside it for a proxy that requires a login. In strings, <url>, <host> and
+<port> stand for that server, <proxyUrl> and <proxyPort> for the proxy; "<any>" matches anything, "<bind:x>" does too and binds
+the value to x, and "<x>" is the bound value. An object matches if its members do; "<more>":true allows additional members.
 """
 import base64
 import json
@@ -36,7 +37,7 @@ def serve(kind, realm="Staff", user="bob", password="", algorithm="MD5", token="
 
 
 def forward(user, password, realm):
-    """A proxy that asks for Basic."""
+    """Returns a proxy that requires Basic."""
     right = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
     refusal = response(407, b"who is there", f'Proxy-Authenticate: Basic realm="{realm}"')
     return ForwardProxy(lambda request: None if request.header("Proxy-Authorization") == right else refusal)
@@ -58,7 +59,7 @@ class Replay:
                 self.bound |= {"proxyUrl": proxy.url, "proxyPort": proxy.port}
 
     def filled(self, value):
-        """`value` with everything that is bound."""
+        """Returns `value` with all bound names replaced."""
         if isinstance(value, str):
             whole = re.fullmatch(r"<(\w+)>", value)
             if whole and whole.group(1) in self.bound:
@@ -87,7 +88,7 @@ class Replay:
             assert self.filled(wanted) == got, f"{where}: {got!r} for {self.filled(wanted)!r}"
 
     def run(self, client, receive):
-        """`receive()` returns the next message of the broker."""
+        """Replays the conversation. `receive()` returns the next message of the broker."""
         for line in self.lines:
             if line.get("dir") == "client":
                 if "raw" in line:

@@ -1,11 +1,11 @@
-"""Clients that die in the middle of their challenges, in waves, and the server that challenges them; a program, so that whoever
-measures meanwhile is not held up by it.
+"""Clients that end in the middle of their challenges, in waves, and the server that challenges them. A program, so that it does
+not delay measurements in the test process.
 
     /usr/bin/python3 crowd.py SOCKET CLIENTS AT-ONCE
 
-Each client fetches what is behind a realm of its own, and dies before it has read its challenge, when it has, after half of its
-answer, or after all of it. Prints what the server has heard: a JSON object with `challenges`, `requests`, and `wrong`, the log-ins
-that were not those of their realm.
+Each client fetches from a realm of its own, and ends before it has read its challenge, after that, after half of its answer, or
+after all of it. Prints what the server received: a JSON object with `challenges`, `requests`, and `wrong`, the logins that do
+not belong to the realm of their request.
 """
 import json
 import pathlib
@@ -26,7 +26,7 @@ def line(message):
 
 def begin(path, url):
     connection = socket.socket(socket.AF_UNIX)
-    # A connect with a timeout does not wait for a place in the kernel's queue.
+    # connect(2) with a timeout does not wait for room in the kernel's queue.
     connection.connect(path)
     connection.settimeout(60)
     connection.sendall(
@@ -35,12 +35,12 @@ def begin(path, url):
 
 
 def challenge_of(connection):
-    """The id of the challenge."""
+    """Reads until the challenge; returns its id."""
     buffer = b""
     while True:
         data = connection.recv(1 << 16)
         if not data:
-            raise OSError("the broker has ended the connection")
+            raise OSError("the broker has closed the connection")
         buffer += data
         *lines, buffer = buffer.split(b"\n")
         for text in lines:

@@ -1,4 +1,4 @@
-"""A desktop of its own: an X server, a window manager, a message bus, and somebody who types and looks."""
+"""A private desktop: an X server, a window manager, a message bus, and functions that type, click and read the screen."""
 import json
 import os
 import pathlib
@@ -16,13 +16,13 @@ BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration
 <busconfig><type>session</type><listen>unix:path={folder}/bus</listen><policy context="default">
 <allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy></busconfig>
 """
-# Between two looks: whoever looks all the time keeps the program from drawing what is looked for.
+# The pause between two reads of the screen: reading all the time keeps the program from drawing.
 LOOK_PAUSE = 0.04
 SETTINGS = "[Settings]\ngtk-enable-animations=false\ngtk-cursor-blink=false\ngtk-hint-font-metrics=true\n"
 
 
 class Desktop:
-    """What was started is ended by its process id. `environment` is for programs on it."""
+    """A desktop whose processes are ended by their process ids. `environment` is for the programs on it."""
 
     def __init__(self, folder, scheme="light", size="1000x900"):
         self.size = size
@@ -48,10 +48,10 @@ class Desktop:
         self._start_display()
         self.start("dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile")
         self.start("openbox", "--sm-disable")
-        eventually(lambda: self.run("xdotool", "get_num_desktops").returncode == 0, "no window manager")
+        eventually(lambda: self.run("xdotool", "get_num_desktops").returncode == 0, "the window manager did not start")
         self.start("/usr/libexec/at-spi-bus-launcher", "--launch-immediately", "--a11y=1", "--screen-reader=1")
-        eventually((self.folder / "bus").exists, "no bus")
-        # A program that starts before there is somebody to tell never tells anything.
+        eventually((self.folder / "bus").exists, "the message bus did not start")
+        # A program that starts before a screen reader is registered never reports its widgets.
         self.heard()
 
     def _start_display(self):
@@ -68,7 +68,7 @@ class Desktop:
         self.environment["DISPLAY"] = f":{text.decode().strip()}"
 
     def start(self, program, *words, environment=None, **more):
-        """A program on this desktop; what it says is in NAME.log."""
+        """Starts a program on this desktop; its output is written to NAME.log."""
         name = pathlib.Path(program).name
         with open(self.folder / f"{name}.log", "ab") as log:
             process = subprocess.Popen(
@@ -94,16 +94,16 @@ class Desktop:
                     process.kill()
                     process.wait(5)
 
-    # Hands
+    # Input
 
     def type(self, text):
-        """Types into whatever has the focus; not in the arguments of a program, where a password has no business."""
+        """Types text into the widget with the focus. The text is not an argument of a program, because it may be a password."""
         typed = subprocess.run(
             [find("xdotool"), "type", "--delay", "2", "--file", "-"], input=text, text=True, env=self.environment, timeout=20)
         assert typed.returncode == 0
 
     def key(self, *keys):
-        """Presses keys: Tab, Return, alt+o. Alt is held for as long as a hand does: while GTK draws it misses what is shorter."""
+        """Presses keys: Tab, Return, alt+o. Alt is held as long as a person would: while GTK draws, it misses a shorter press."""
         words = []
         for key in keys:
             modifier, found, letter = key.partition("+")
@@ -111,38 +111,38 @@ class Desktop:
             words += held if found else ["key", key]
         assert self.run("xdotool", *words).returncode == 0
 
-    # Eyes
+    # Screen
 
     def windows(self):
-        """The titles of the windows that can be seen."""
+        """The titles of the visible windows."""
         found = self.run("xdotool", "search", "--onlyvisible", "--name", ".").stdout.split()
         return {identifier: self.run("xdotool", "getwindowname", identifier).stdout.strip() for identifier in found}
 
     def has_keyboard(self, title):
-        """Waits until keys go to that window: it can be heard before."""
+        """Waits until the window has the keyboard focus; a screen reader can report the window before that."""
         eventually(lambda: self.run("xdotool", "getactivewindow", "getwindowname").stdout.strip() == title, self.windows)
 
     def picture(self, name):
-        """A screenshot, kept with the test."""
+        """Saves a screenshot in the folder of the test."""
         path = self.folder / f"{name}.png"
         assert self.run("scrot", "--overwrite", str(path)).returncode == 0
         return path
 
-    # Ears
+    # Screen reader
 
     def heard(self):
-        """What a screen reader is told of the windows that are open, a list of widgets; see screen_reader.py."""
+        """Returns the widgets of the open windows as a screen reader gets them; see screen_reader.py."""
         if self.reader is None:
             self.reader = self.start(
                 "/usr/bin/python3", str(pathlib.Path(__file__).with_name("screen_reader.py")), stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE)
         self.reader.stdin.write(b"\n")
         self.reader.stdin.flush()
-        assert is_ready(self.reader.stdout, 20), "the screen reader says nothing"
+        assert is_ready(self.reader.stdout, 20), "the screen reader returns nothing"
         return json.loads(self.reader.stdout.readline())
 
-    def hear(self, what, seconds=10, **states):
-        """Waits for a widget whose name has `what` in it, and its states."""
+    def hear(self, what, seconds=30, **states):
+        """Waits for a widget whose name contains `what`, and for its states."""
         def look():
             for one in self.heard():
                 if what in one["name"] and all(one[key] == value for key, value in states.items()):
@@ -152,6 +152,6 @@ class Desktop:
         return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds, LOOK_PAUSE)
 
     def summary(self):
-        """For people who read what went wrong."""
+        """Returns a description of the screen, for the message of a failed test."""
         return [f"{one['role']}: {one['name']}{' *' if one['focused'] else ''}"
                 for one in self.heard() if one["role"] not in ("panel", "filler")]

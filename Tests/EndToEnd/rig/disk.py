@@ -1,13 +1,13 @@
-"""Disks that are soon full."""
+"""File systems with little space."""
 import contextlib
 import subprocess
 
 
 @contextlib.contextmanager
 def small(folder, size):
-    """`folder` on a disk of its own, of `size` as tmpfs(5) has it."""
+    """Mounts a file system of `size`, as in tmpfs(5), on `folder`."""
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True)
-    assert done.returncode == 0, f"run the tests as a user who may mount: {done.stderr!r}"
+    assert done.returncode == 0, f"cannot mount; run the tests as root: {done.stderr!r}"
     try:
         yield folder
     finally:

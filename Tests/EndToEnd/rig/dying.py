@@ -1,7 +1,7 @@
-"""Servers and proxies that die in the middle of what they say, at a byte that is chosen for each fetch.
+"""Servers and proxies that disconnect in the middle of a response, at a byte that is set for each fetch.
 
-A fetch is known by the number in its path and in its realms, `/00042/page` and "r00042"; each has passwords of its own, so
-that one that came to another fetch's request would be seen.
+A fetch is identified by the number in its path and in its realms, `/00042/page` and "r00042". Each has passwords of its own, so
+that a password sent with the request of another fetch is detected.
 """
 import base64
 import collections
@@ -13,13 +13,13 @@ from .forwarding import ForwardProxy
 from .scripted import DigestCheck, ScriptedServer, response
 from .tls import TlsServer
 
-# The response that is cut (its status, or "tunnel": all that comes through the proxy after CONNECT), after how many bytes, and
-# whether the connection is then reset rather than closed.
+# The response that is cut (its status, or "tunnel": all that passes through the proxy after CONNECT), the number of bytes
+# before the cut, and whether the connection is then reset instead of closed.
 Cut = collections.namedtuple("Cut", "what at resets", defaults=(False,))
 
 
 class Line:
-    """A connection on which only `left` bytes more are said."""
+    """A connection on which only `left` more bytes are sent."""
 
     def __init__(self, connection, left, resets):
         self.connection, self.left, self.resets, self.said = connection, left, resets, 0
@@ -31,22 +31,22 @@ class Line:
         if self.left == 0:
             if self.resets:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                # A close alone would wait for the thread that reads here.
+                # close(2) alone would wait for the thread that reads from the connection.
                 self.connection.shutdown(socket.SHUT_RD)
                 self.connection.close()
-            raise OSError("it has died")
+            raise OSError("the connection was cut")
 
     def __getattr__(self, name):
         return getattr(self.connection, name)
 
 
 def number_of(request):
-    """Of a request to a server, or to a proxy: there a CONNECT names it as the host."""
+    """Returns the number in a request to a server, or to a proxy, where CONNECT contains it in the host."""
     return int(re.search(r"[/s](0\d{4})", request.target).group(1))
 
 
 class Dying:
-    """For a ScriptedServer: `cuts` are by number."""
+    """A mixin for ScriptedServer; `cuts` are the cuts by number."""
 
     def __init__(self, *words, **more):
         self.cuts, self.lines = {}, {}
@@ -54,7 +54,7 @@ class Dying:
 
     @property
     def lengths(self):
-        """Of the responses to the last fetch that was not cut."""
+        """The lengths of the responses to the last fetch that was not cut."""
         return {what: line.said for what, line in self.lines.items()}
 
     def what(self, request):
@@ -77,7 +77,7 @@ def basic(user, password):
 
 
 class Passwords:
-    """One for each number."""
+    """A password for each number."""
 
     def __init__(self, secret):
         self.secret = secret
@@ -86,7 +86,7 @@ class Passwords:
         return f"{self.secret}.{number:05}"
 
     def check(self, scheme, chunks=False):
-        """What a server says that asks each fetch for its own."""
+        """Returns the handler of a server that requires the password of each fetch."""
         digests = {}
 
         def handle(request):
@@ -114,7 +114,7 @@ class DyingTlsServer(Dying, TlsServer):
 
 
 class DyingProxy(Dying, ForwardProxy):
-    """Asks for a password by 407, and forwards."""
+    """A proxy that requires a password with 407, and forwards requests."""
 
     def __init__(self, passwords):
         def check(request):

@@ -6,9 +6,9 @@ import struct
 import subprocess
 import sys
 
-# Ends without a word, as a program does that is killed.
+# Closes the connection without a message, like a killed program.
 WHOLLY = ("close", "reset", "kill")
-# Can still read, and cannot answer.
+# Can still read, but not answer.
 HALF = ("half",)
 
 PROGRAM = """
@@ -23,7 +23,7 @@ while data := connection.recv(65536):
 
 
 class DyingClient:
-    """Subscribes with `subscription`, starts a fetch of each URL, and reads until it is asked."""
+    """Subscribes with `subscription`, starts a fetch of each URL, and reads until it receives a challenge."""
 
     def __init__(self, path, way, *urls, subscription=None, **params):
         self.way, self.buffer, self.process, self.socket = way, b"", None, None
@@ -44,7 +44,7 @@ class DyingClient:
             self.socket.sendall(text)
 
     def message(self):
-        """The next one; `None` at the end."""
+        """Returns the next message, or `None` at the end."""
         while b"\n" not in self.buffer:
             data = self.process.stdout.read(1 << 16) if self.process else self.socket.recv(1 << 16)
             if not data:
@@ -57,10 +57,10 @@ class DyingClient:
         while (message := self.message()) is not None:
             if message.get("method") == method:
                 return message
-        raise AssertionError(f"no {method} came")
+        raise AssertionError(f"no {method} arrived")
 
     def statuses(self):
-        """Of the replies that come until the end, in order."""
+        """Returns the statuses of the replies that arrive until the end, in order."""
         found = []
         while (message := self.message()) is not None:
             if "status" in message.get("result", {}):

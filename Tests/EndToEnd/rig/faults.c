@@ -1,5 +1,5 @@
-// Makes calls of a process fail, and moves its clocks, as a file says that it shares with the test (WATCHWORD_TEST_FAULTS).
-// Loaded by LD_PRELOAD; see faults.py. Calls that glibc makes within itself are not seen.
+// Makes calls of a process fail, and moves its clocks, as specified in a file that it shares with the test (WATCHWORD_TEST_FAULTS).
+// Loaded with LD_PRELOAD; see faults.py. Calls inside glibc are not intercepted.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,31 +22,42 @@
 
 enum kind { NONE, ACCEPT, READ, WRITE, READ_FILE, WRITE_FILE, GETSOCKOPT, MMAP, MLOCK, OPEN, SOCKET, MEMORY, LIBRARY_MEMORY };
 
-// The order is that of `Faults.FIELDS`.
+// In the order of `Faults.FIELDS`.
 static struct control {
-    // From the test: nanoseconds that each clock is ahead; which calls count, which of them fails (every so manieth, or one), and how: 0 for
-    // never to return.
+    // Set by the test: the offset of each clock in nanoseconds; the kind of calls, which of them fail (every nth, or only the nth), and
+    // with which error; 0 means that the call does not return.
     _Atomic int64_t wall, awake, kind, nth, every, error;
-    // To the test.
+    // Read by the test.
     _Atomic int64_t seen, failed, wall_timers;
-    // From the test: nanoseconds by which the clocks of Swift's runtime are ahead, as though that time had passed.
+    // Set by the test: the offset of the clocks of Swift's runtime in nanoseconds, as if that time had passed.
     _Atomic int64_t passed;
+    // Set by the test: the same for libcurl.
+    _Atomic int64_t aged;
 } *control;
 
-// Where Swift's runtime is, which ends the process, or reads from address 0, when it gets no memory.
-static struct { uintptr_t start, end; } runtime[32];
-static int runtimes;
+// The address ranges of Swift's runtime, which ends the process, or reads from address 0, if it gets no memory; and of libcurl.
+static struct ranges {
+    struct { uintptr_t start, end; } all[32];
+    int count;
+} runtime, libcurl;
 
 static int note(struct dl_phdr_info *object, size_t size, void *unused) {
     (void)size, (void)unused;
-    if (!strstr(object->dlpi_name, "/libswift") && !strstr(object->dlpi_name, "/libdispatch")) return 0;
-    for (int index = 0; index < object->dlpi_phnum && runtimes < 32; index++) {
+    struct ranges *ranges = strstr(object->dlpi_name, "/libcurl") ? &libcurl : &runtime;
+    if (ranges == &runtime && !strstr(object->dlpi_name, "/libswift") && !strstr(object->dlpi_name, "/libdispatch")) return 0;
+    for (int index = 0; index < object->dlpi_phnum && ranges->count < 32; index++) {
         const ElfW(Phdr) *part = &object->dlpi_phdr[index];
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
-        runtime[runtimes].start = object->dlpi_addr + part->p_vaddr;
-        runtime[runtimes].end = runtime[runtimes].start + part->p_memsz;
-        runtimes++;
+        ranges->all[ranges->count].start = object->dlpi_addr + part->p_vaddr;
+        ranges->all[ranges->count].end = ranges->all[ranges->count].start + part->p_memsz;
+        ranges->count++;
     }
+    return 0;
+}
+
+static int is_in(const struct ranges *ranges, uintptr_t caller) {
+    for (int index = 0; index < ranges->count; index++)
+        if (caller >= ranges->all[index].start && caller < ranges->all[index].end) return 1;
     return 0;
 }
 
@@ -65,16 +76,16 @@ static int fails(enum kind kind) {
     int64_t nth = control->nth, number = ++control->seen;
     if (nth <= 0 || (control->every ? number % nth != 0 : number != nth)) return 0;
     control->failed++;
-    // As on a disk that does not answer.
+    // Like a disk that does not respond.
     while (control->error == 0) pause();
     errno = (int)control->error;
     return 1;
 }
 
-// Found when first called, which is before `start`.
+// Resolved on the first call, which is before `start`.
 #define REAL(name) static __typeof__(&name) real; if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
-// What happens to sockets happens to nothing else, and EIO or ENOSPC only to files: not to eventfd(2), epoll(7) and the like.
+// Errors of sockets are only for sockets, and EIO and ENOSPC only for files: not for eventfd(2), epoll(7) and the like.
 static int fails_on(int descriptor, enum kind socket, enum kind file) {
     if (!control || (control->kind != socket && control->kind != file)) return 0;
     struct stat facts;
@@ -128,9 +139,7 @@ WRAP_OPEN(openat64, FOLDER, (folder, path, flags, mode))
 // Memory. free and realloc are the daemon's own, which call __libc_malloc for a block that grows.
 static int fails_for(void *caller) {
     if (!control || control->kind != LIBRARY_MEMORY) return fails(MEMORY);
-    for (int index = 0; index < runtimes; index++)
-        if ((uintptr_t)caller >= runtime[index].start && (uintptr_t)caller < runtime[index].end) return 0;
-    return fails(LIBRARY_MEMORY);
+    return is_in(&runtime, (uintptr_t)caller) ? 0 : fails(LIBRARY_MEMORY);
 }
 
 #define WRAP_MEMORY(result, failed, name, parameters, arguments) \
@@ -154,19 +163,15 @@ static void add(struct timespec *time, int64_t nanoseconds) {
     }
 }
 
-static int is_of_runtime(uintptr_t caller) {
-    for (int index = 0; index < runtimes; index++)
-        if (caller >= runtime[index].start && caller < runtime[index].end) return 1;
-    return 0;
-}
-
 int clock_gettime(clockid_t clock, struct timespec *now) {
     REAL(clock_gettime);
     int result = real(clock, now);
     if (result != 0 || !control) return result;
-    // What the kernel measures for libcurl and NIO is not moved with it.
-    if (clock == CLOCK_BOOTTIME || (clock == CLOCK_MONOTONIC && is_of_runtime((uintptr_t)__builtin_return_address(0))))
+    // CLOCK_MONOTONIC is moved only for Swift's runtime, because the timers of the kernel do not move with it.
+    if (clock == CLOCK_BOOTTIME || (clock == CLOCK_MONOTONIC && is_in(&runtime, (uintptr_t)__builtin_return_address(0))))
         add(now, control->passed);
+    if ((clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_RAW) && is_in(&libcurl, (uintptr_t)__builtin_return_address(0)))
+        add(now, control->aged);
     if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) add(now, control->wall);
     if (clock == CLOCK_BOOTTIME) add(now, control->awake);
     return 0;
@@ -188,7 +193,7 @@ time_t time(time_t *copy) {
     return now.tv_sec;
 }
 
-// Which descriptors are timers that count the sleep of the machine.
+// The descriptors that are timers whose clock includes suspended time.
 static _Atomic char counts_sleep[1024];
 
 int timerfd_create(int clock, int flags) {
@@ -199,7 +204,7 @@ int timerfd_create(int clock, int flags) {
     return timer;
 }
 
-// The kernel does not know that its clock was moved.
+// The clock of the kernel is not moved, so its timers are adjusted here.
 int timerfd_settime(int timer, int flags, const struct itimerspec *value, struct itimerspec *old) {
     REAL(timerfd_settime);
     struct itimerspec moved = *value;
@@ -211,7 +216,7 @@ int timerfd_settime(int timer, int flags, const struct itimerspec *value, struct
     return real(timer, flags, &moved, old);
 }
 
-// Until a time on the wall, which may be moved meanwhile.
+// Waits until a wall-clock time, which may be moved meanwhile.
 int sem_timedwait(sem_t *semaphore, const struct timespec *end) {
     for (;;) {
         if (sem_trywait(semaphore) == 0) return 0;

@@ -1,4 +1,5 @@
-"""Calls of the broker that fail as a test wants, and clocks that jump: faults.c, loaded into it, and the file that both share."""
+"""Makes system calls of the broker fail, and clocks jump, with the library faults.c that is loaded into the broker, and a file
+that it shares with the test."""
 import contextlib
 import errno
 import mmap
@@ -10,20 +11,20 @@ KINDS = ["none", "accept", "read", "write", "read-file", "write-file", "getsocko
 
 
 def build(folder):
-    """The library, in `folder`."""
+    """Builds the library in `folder`."""
     library = pathlib.Path(folder) / "faults.so"
     source = pathlib.Path(__file__).with_name("faults.c")
     try:
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
     except FileNotFoundError:
-        raise AssertionError("cc is missing: run contrib/install-dependencies --test") from None
+        raise AssertionError("cc is missing; run contrib/install-dependencies --test") from None
     return library
 
 
 class Faults:
-    """Of one broker, which is started with `environment`."""
+    """The faults of one broker, which is started with `environment`."""
 
-    FIELDS = ["wall", "awake", "kind", "nth", "every", "error", "seen", "failed", "wall_timers", "passed"]
+    FIELDS = ["wall", "awake", "kind", "nth", "every", "error", "seen", "failed", "wall_timers", "passed", "aged"]
 
     def __init__(self, library, path):
         path = pathlib.Path(path)
@@ -41,9 +42,10 @@ class Faults:
 
     @contextlib.contextmanager
     def failing(self, kind, nth, error, every=False):
-        """The `nth` call of that kind fails in here, or every `nth`; with 0 they are only counted, in `seen`.
+        """Makes the `nth` call of a kind fail inside this context, or every `nth`. With 0, calls are only counted, in `seen`.
 
-        Without an `error` it does not return."""
+        Without an `error`, the call does not return.
+        """
         self["kind"] = 0
         values = {"nth": nth, "every": every, "error": getattr(errno, error) if error else 0, "seen": 0, "failed": 0}
         for field, number in values.items():
@@ -55,14 +57,18 @@ class Faults:
             self["kind"] = 0
 
     def move_wall(self, seconds):
-        """The clock on the wall jumps."""
+        """Makes the wall clock jump."""
         self["wall"] += int(seconds * SECOND)
 
     def pass_time(self, seconds):
-        """As though nothing had happened for a while."""
+        """Makes the monotonic clock jump, as if the time had passed."""
         self["passed"] += int(seconds * SECOND)
 
+    def age_connections(self, seconds):
+        """Makes the monotonic clock of libcurl jump. For times without a transfer, whose timers would end."""
+        self["aged"] += int(seconds * SECOND)
+
     def sleep(self, seconds):
-        """As though the machine had slept: what counts its sleep jumps, and the clock on the wall with it."""
+        """Imitates a suspended machine: the clock that includes suspended time jumps, and the wall clock with it."""
         self["awake"] += int(seconds * SECOND)
         self.move_wall(seconds)

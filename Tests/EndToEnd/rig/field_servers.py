@@ -1,6 +1,7 @@
-"""More servers and proxies as people meet them, for what nginx, Apache and squid do not show: each one strict or sloppy in its own way.
+"""More servers and proxies that are in use, for behaviour that nginx, Apache and squid do not show: each is strict or lenient
+in its own way.
 
-`VERSIONS` are those that the tests were written with; `Field.version` is what has run.
+`VERSIONS` are those for which the tests were written; `Field.version` is the running version.
 """
 import base64
 import datetime
@@ -19,8 +20,8 @@ PYTHON_FOLDER = pathlib.Path(__file__).resolve().parents[3] / ".build-python"
 
 
 def from_pypi(package):
-    """The environment in which a package from PyPI is found; `contrib/install-dependencies --test` puts it there."""
-    assert (PYTHON_FOLDER / package).exists(), f"{package} is missing: run contrib/install-dependencies --test"
+    """Returns the environment with the packages from PyPI, which `contrib/install-dependencies --test` installs."""
+    assert (PYTHON_FOLDER / package).exists(), f"{package} is missing; run contrib/install-dependencies --test"
     return {**os.environ, "PYTHONPATH": str(PYTHON_FOLDER)}
 
 
@@ -31,7 +32,7 @@ def version_of(*command, pattern=r"\d+(\.\d+)+\S*", **more):
 
 
 def lighttpd(folder, user, password, algorithm="MD5"):
-    """Digest at /private/, with the `uri` compared to the request line. The log: status, user, request line."""
+    """Digest at /private/, with the `uri` compared to the request line. A line of the log: status, user, request line."""
     folder = pathlib.Path(folder)
     port = free_port()
     (folder / "www" / "private").mkdir(parents=True)
@@ -49,7 +50,7 @@ def lighttpd(folder, user, password, algorithm="MD5"):
 
 
 def wsgidav(folder, user, password):
-    """WebDAV with Digest, which hashes the `uri` that it sees."""
+    """WebDAV with Digest, which hashes the `uri` of the request."""
     folder = pathlib.Path(folder)
     port = free_port()
     (folder / "files").mkdir()
@@ -66,7 +67,7 @@ def wsgidav(folder, user, password):
 
 
 def apache_proxy(folder, user, password):
-    """Forwards requests of whoever logs in by Digest. The log: status, user, request line."""
+    """A proxy that requires Digest. A line of the log: status, user, request line."""
     folder = pathlib.Path(folder)
     port = free_port()
     (folder / "users").write_text(f"{user}:Gate:{hashlib.md5(f'{user}:Gate:{password}'.encode()).hexdigest()}\n")
@@ -83,7 +84,7 @@ def apache_proxy(folder, user, password):
 
 
 def tinyproxy(folder, user=None, password=None):
-    """Forwards; with a user it asks for Basic."""
+    """A proxy; it requires Basic if `user` is set."""
     folder = pathlib.Path(folder)
     port = free_port()
     (folder / "tinyproxy.conf").write_text(
@@ -93,7 +94,7 @@ def tinyproxy(folder, user=None, password=None):
 
 
 def proxy_py(folder, user, password):
-    """Asks for Basic, without a realm."""
+    """A proxy that requires Basic, without a realm."""
     folder = pathlib.Path(folder)
     port = free_port()
     return Server(
@@ -103,7 +104,7 @@ def proxy_py(folder, user, password):
 
 
 class Registry(Server):
-    """A container registry that sends for tokens. `token(scope)` is what its token service would issue."""
+    """A container registry that requires tokens. `token(scope)` is the token that its token service would issue."""
 
     SERVICE, ISSUER = "registry.test", "issuer.test"
 
@@ -128,7 +129,7 @@ class Registry(Server):
         super().__init__([find("docker-registry"), "serve", f"{folder}/config.yml"], port, folder / "registry.log", cwd=folder)
 
     def token(self, scope):
-        """For `repository:NAME:ACTION,…` (the words of the registry's challenge)."""
+        """Issues a token for `repository:NAME:ACTION,…` (the scope in the registry's challenge)."""
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import padding
 
@@ -146,7 +147,7 @@ class Registry(Server):
 
 
 def haproxy(folder, user, password):
-    """Asks by itself for Basic, in front of nothing."""
+    """Requires Basic, and responds itself."""
     folder, port = pathlib.Path(folder), free_port()
     (folder / "haproxy.cfg").write_text(
         "defaults\n mode http\n timeout client 20s\n timeout server 20s\n timeout connect 5s\n"
@@ -157,7 +158,7 @@ def haproxy(folder, user, password):
 
 
 def caddy(folder, user, password):
-    """Asks for Basic."""
+    """Requires Basic."""
     folder, port = pathlib.Path(folder), free_port()
     hashed = subprocess.run([find("caddy"), "hash-password", "--plaintext", password], check=True, capture_output=True, text=True).stdout.strip()
     (folder / "Caddyfile").write_text(
@@ -168,7 +169,7 @@ def caddy(folder, user, password):
 
 
 def radicale(folder, user, password):
-    """Calendars, with Basic."""
+    """A calendar server with Basic."""
     folder, port = pathlib.Path(folder), free_port()
     (folder / "users").write_text(f"{user}:{password}\n")
     (folder / "config").write_text(
@@ -178,31 +179,31 @@ def radicale(folder, user, password):
 
 
 def mitmproxy(folder, user, password):
-    """A proxy that asks for Basic and looks into what it forwards."""
+    """A proxy that requires Basic and intercepts the requests that it forwards."""
     folder, port = pathlib.Path(folder), free_port()
     return Server(
         [find("mitmdump"), "--quiet", "--listen-host", "127.0.0.1", "--listen-port", str(port), "--proxyauth", f"{user}:{password}",
          "--set", f"confdir={folder}"], port, folder / "mitmproxy.log", env={**os.environ, "HOME": str(folder)})
 
 
-# What the tests of `test_field_servers.py` have shown, with which version; part of MATRIX.md.
+# The results of `test_field_servers.py`, with the versions; part of MATRIX.md.
 FIELD = {
     "lighttpd": ("1.4.69", "Digest MD5 and SHA-256, behind tinyproxy and squid", ["lighttpd", "-v"]),
-    "Apache mod_auth_digest": ("2.4", "Digest behind tinyproxy and squid; as a forwarding proxy, Digest of its own", ["apache2", "-v"]),
-    "squid": ("5.7", "Digest of its own; forwarding to servers with Digest", ["squid", "-v"]),
-    "tinyproxy": ("1.11.1", "Basic of its own; forwarding to servers with Digest", ["tinyproxy", "-v"]),
+    "Apache mod_auth_digest": ("2.4", "Digest behind tinyproxy and squid; Digest as a forwarding proxy", ["apache2", "-v"]),
+    "squid": ("5.7", "Digest as a proxy; forwarding to servers with Digest", ["squid", "-v"]),
+    "tinyproxy": ("1.11.1", "Basic as a proxy; forwarding to servers with Digest", ["tinyproxy", "-v"]),
     "docker-registry": ("2.8.2", "Bearer with `insufficient_scope`", ["docker-registry", "--version"]),
     "haproxy": ("2.6.12", "Basic", ["haproxy", "-v"]),
     "caddy": ("2.6.2", "Basic", ["caddy", "version"]),
     "radicale": ("3.1.8", "Basic", ["radicale", "--version"]),
-    "mitmproxy": ("8.1.1", "Basic of a proxy", ["mitmdump", "--version"]),
+    "mitmproxy": ("8.1.1", "Basic as a proxy", ["mitmdump", "--version"]),
     "wsgidav": ("4.3.3", "Digest behind tinyproxy and squid", None),
     "proxy.py": ("2.4.10", "Basic without a realm", None),
 }
 
 
 def installed(name):
-    """The version of a server of `FIELD`."""
+    """Returns the installed version of a server of `FIELD`."""
     command = FIELD[name][2]
     if command:
         return version_of(find(command[0]), *command[1:])
@@ -211,7 +212,7 @@ def installed(name):
 
 
 def field_section():
-    """Their part of MATRIX.md."""
+    """Returns the section of MATRIX.md about these servers."""
     rows = [f"| {name} | {version} | {shown} |" for name, (version, shown, _) in FIELD.items()]
-    return ["", "## Further servers", "", "Shown by `test_field_servers.py`, which also compares the versions.", "",
+    return ["", "## Further servers", "", "Tested by `test_field_servers.py`, which also compares the versions.", "",
             "| server | version | what works |", "| --- | --- | --- |", *rows]

@@ -1,4 +1,4 @@
-"""Fixtures for the servers of the other modules here: each is started once, when a test first asks for it."""
+"""Fixtures for the servers of the other modules; each is started once, on first use."""
 import contextlib
 import os
 import pathlib
@@ -15,7 +15,7 @@ from . import tls as rig_tls
 
 @contextlib.contextmanager
 def reachable_folder(name):
-    """Started by root, Apache and squid serve as another user, who must be able to reach the folder."""
+    """A folder that other users can reach: if started by root, Apache and squid serve as another user."""
     with tempfile.TemporaryDirectory(prefix=f"watchword-{name}-") as folder:
         os.chmod(folder, 0o755)
         yield pathlib.Path(folder)
@@ -36,14 +36,14 @@ def new_password():
 @pytest.fixture(scope="session")
 def kerberos_users():
     users = {"alice": new_password(), "bob": new_password()}
-    # Basic at /either/.
+    # Also requires Basic at /either/.
     leaks.SHARED.extend((password, ["apache2"]) for password in users.values())
     return users
 
 
 @pytest.fixture(scope="session")
 def realm(kerberos_users):
-    """A running KDC; `realm.log_in(user, password)` gives the environment of who has a ticket."""
+    """A running KDC; `realm.log_in(user, password)` returns the environment of a user with a ticket."""
     with reachable_folder("realm") as folder, running(krb.Realm(folder, kerberos_users)) as realm:
         yield realm
 
@@ -67,14 +67,14 @@ def ntlm_users():
 
 @pytest.fixture
 def ntlm(tmp_path, ntlm_users):
-    """Demands NTLM for everything. `ntlm.handler.served` tells whom each request was served as."""
+    """A server that requires NTLM for every request. `ntlm.handler.served` contains the user of each request."""
     with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users)) as server:
         yield server
 
 
 @pytest.fixture
 def ntlm_in_disguise(tmp_path, ntlm_users):
-    """Says Negotiate and means NTLM."""
+    """A server that offers Negotiate, but speaks NTLM in it."""
     with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users, scheme="Negotiate")) as server:
         yield server
 
@@ -87,7 +87,8 @@ def ntlm_proxy(tmp_path, ntlm_users):
 
 @pytest.fixture(scope="session")
 def squid(account, tls, realm):
-    """`squid.url("basic")` and so on, `squid.url("tls-basic")` and so on. The user is `account`, for Negotiate one of the realm."""
+    """squid with the URLs `squid.url("basic")`, `squid.url("tls-basic")` and so on. The user is `account`, for Negotiate a user
+    of the realm."""
     with reachable_folder("squid") as folder, running(
             proxies.Squid(folder, *account, tls=tls, realm=realm, names=["intranet.test"])) as server:
         yield server
@@ -101,27 +102,28 @@ def dante(tmp_path_factory):
 
 @pytest.fixture
 def socks(account):
-    """SOCKS5 with a password."""
+    """A SOCKS5 proxy with a password."""
     with contextlib.closing(forwarding.Socks5Server(dict([account]))) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory):
-    """A folder of certificates good and bad: see rig.tls.Certificates."""
+    """A folder of valid and invalid certificates: see rig.tls.Certificates."""
     return rig_tls.Certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture
 def tls_server(certificates):
-    """`tls_server("expired")` is a running server with that certificate; further words are TlsServer's."""
+    """`tls_server("expired")` starts a server with that certificate; further arguments are those of TlsServer."""
     with contextlib.ExitStack() as stack:
         yield lambda *words, **more: stack.enter_context(contextlib.closing(rig_tls.TlsServer(certificates, *words, **more)))
 
 
 @pytest.fixture(scope="session")
 def client_nginx(tmp_path_factory, certificates):
-    """`client_nginx("optional", "TLSv1.2")` asks for a client certificate; the same words give the same server."""
+    """`client_nginx("optional", "TLSv1.2")` returns a server that requests a client certificate; the same arguments return the
+    same server."""
     with contextlib.ExitStack() as stack:
         started = {}
 

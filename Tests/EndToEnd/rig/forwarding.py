@@ -1,7 +1,8 @@
-"""Proxies of our own, for what squid and dante cannot be told to do: a scripted HTTP proxy, and SOCKS5 with RFC 1929.
+"""Our own proxies, for behaviour that squid and dante cannot be configured to show: a scripted HTTP proxy, and SOCKS5 with RFC
+1929.
 
-Both record every byte that clients say to them, and connect to 127.0.0.1 whatever the host is called: no name is looked
-up and nothing leaves the machine.
+Both record every byte that clients send to them, and connect to 127.0.0.1 for any host: no name is looked up, and nothing
+leaves the machine.
 """
 import re
 import socket
@@ -27,7 +28,7 @@ def pump(source, sink, note=lambda data: None):
 
 
 def join(client, upstream, note):
-    """Carries bytes both ways until either side ends."""
+    """Forwards bytes in both directions until either side ends."""
     upstream.settimeout(None)
     back = threading.Thread(target=pump, args=(upstream, client), daemon=True)
     back.start()
@@ -37,10 +38,10 @@ def join(client, upstream, note):
 
 
 class ForwardProxy(ScriptedServer):
-    """`check(request)` returns the bytes of a refusal, or None to let the request through.
+    """`check(request)` returns the bytes of a refusal, or None to forward the request.
 
-    `wire` and `requests` are what was said to the proxy itself; what clients said in tunnels is in `tunnelled`, and
-    `reached` are the (host, port) that were asked for.
+    `wire` and `requests` contain the data sent to the proxy itself, `tunnelled` the data of clients in tunnels, and `reached` the
+    requested (host, port) pairs.
     """
 
     def __init__(self, check=lambda request: None):
@@ -85,12 +86,12 @@ class ForwardProxy(ScriptedServer):
         answer = b""
         while data := upstream.recv(1 << 16):
             answer += data
-            # Some servers keep the connection open, whatever they were told.
+            # Some servers keep the connection open, whatever the request says.
             head, found, body = answer.partition(b"\r\n\r\n")
             length = re.search(rb"(?i)content-length: *(\d+)", head)
             if found and length and (request.method == "HEAD" or len(body) >= int(length.group(1))):
                 break
-        # The end of the origin's connection is not the end of the client's: an NTLM log-in lives as long as that.
+        # The client's connection stays open when the origin's ends: an NTLM login lasts as long as the client's connection.
         head, _, body = answer.partition(b"\r\n\r\n")
         status, *fields = head.split(b"\r\n")
         fields = [field for field in fields if not field.lower().startswith((b"connection:", b"content-length:"))]
@@ -100,14 +101,15 @@ class ForwardProxy(ScriptedServer):
 
 
 class Socks5Server:
-    """SOCKS5 (RFC 1928), with `users` (name → password) by RFC 1929, and without them for everybody.
+    """SOCKS5 (RFC 1928). With `users` (name → password) it requires RFC 1929; without, it accepts everyone.
 
-    `asked` are the (user, host, port) that connections were asked for: a name tells that the proxy was to look it up.
+    `asked` contains the (user, host, port) of each requested connection. A host name there shows that the proxy was to look it
+    up.
     """
 
     def __init__(self, users=None):
         self.users, self.asked, self.refused, self.wire, self.tunnelled = users, [], [], b"", b""
-        self.connections = 0
+        self.connections, self.lock = 0, threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -122,7 +124,8 @@ class Socks5Server:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _note(self, data):
-        self.tunnelled += data
+        with self.lock:
+            self.tunnelled += data
 
     def _serve(self, connection):
         def take(count):
@@ -130,9 +133,10 @@ class Socks5Server:
             while len(data) < count:
                 more = connection.recv(count - len(data))
                 if not more:
-                    raise OSError("the client went away")
+                    raise OSError("the client has disconnected")
                 data += more
-            self.wire += data
+            with self.lock:
+                self.wire += data
             return data
 
         try:

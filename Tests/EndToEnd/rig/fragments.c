@@ -1,5 +1,5 @@
-// Finds 8-byte windows in memory: which of `windows` (sorted, as numbers) stand anywhere in `data`. Returns how many places it
-// has written into `places`, as pairs of offset and value; at most `limit`.
+// Finds the occurrences of 8-byte `windows` (sorted, as numbers) in `data`. Writes at most `limit` of them to `places`, as pairs of
+// offset and value, and returns their number.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-"""Looks into the memory of a process for parts of secrets: 16 bytes in a row, or all of a shorter one."""
+"""Searches the memory of a process for parts of secrets: any 16 consecutive bytes, or the whole of a shorter secret."""
 import base64
 import contextlib
 import ctypes
@@ -14,14 +14,14 @@ OVERLAP = 2048
 
 
 def forms(secret):
-    """As it is, as UTF-16 (NTLM), in hexadecimal, and in base64 at each alignment."""
+    """Returns the secret unchanged, as UTF-16 (NTLM), in hexadecimal, and in base64 at each alignment."""
     raw = secret.encode()
     encoded = [base64.b64encode(bytes(shift) + raw)[(shift * 4 + 2) // 3 + bool(shift):].rstrip(b"=")[:-1] for shift in range(3)]
     return [raw, secret.encode("utf-16-le"), raw.hex().encode(), *encoded]
 
 
 class Scanner:
-    """`places(pid)` tells where a process has a part of one of `secrets`: (secret's length, form, part, region)."""
+    """`places(pid)` returns where a process has a part of one of `secrets`: (length of the secret, form, part, region)."""
 
     def __init__(self, secrets, folder):
         library = pathlib.Path(folder) / "fragments.so"
@@ -33,7 +33,7 @@ class Scanner:
         self.found_at = {}  # window: [(secret, form, offset in it)]
         for secret in secrets:
             for form in forms(secret):
-                # Whatever has 16 bytes in a row of it has one of these.
+                # Any 16 consecutive bytes of a form contain one of these windows.
                 for offset in range(0, len(form) - WINDOW + 1, WINDOW):
                     window, = struct.unpack("=Q", form[offset:offset + WINDOW])
                     self.found_at.setdefault(window, []).append((secret, form, offset))

@@ -1,4 +1,4 @@
-"""What the matrix puts before and around the other servers: TLS, HTTP/2, and a note of what became of each request."""
+"""The fronts that the matrix puts before the other servers: TLS, HTTP/2, and a record of the outcome of each request."""
 import http.client
 import itertools
 import os
@@ -16,9 +16,11 @@ from .tls import TlsServer
 
 
 class Noted:
-    """A handler around a handler. `verdicts` are, for each request, whether it brought a log-in and whether it was let through.
+    """A handler that wraps another one. `verdicts` contains, for each request, whether it contained a login and whether it was
+    accepted.
 
-    With `proxy` an origin's handler asks as a proxy: by 407, and what it would have served is let through.
+    With `proxy`, the handler of an origin acts as a proxy: it refuses with 407, and the requests that it would have served are
+    forwarded.
     """
 
     def __init__(self, handler, proxy=False, translate=True):
@@ -35,7 +37,7 @@ class Noted:
 
 
 class _Asked:
-    """A request to a proxy, as the handler of an origin reads it."""
+    """A request to a proxy, in the form that the handler of an origin reads."""
 
     def __init__(self, request, said):
         self.request, self.authorization = request, said
@@ -48,7 +50,8 @@ class _Asked:
 
 
 def shuttle(secure, plain):
-    """Carries bytes between a TLS connection and a socket, in one thread: OpenSSL allows a connection no second one."""
+    """Forwards bytes between a TLS connection and a socket, in one thread: OpenSSL does not allow a second thread per
+    connection."""
     with secure, plain, selectors.DefaultSelector() as selector:
         secure.setblocking(False)
         for one in [secure, plain]:
@@ -71,7 +74,7 @@ def shuttle(secure, plain):
 
 
 def _carry(secure, plain):
-    """What can be read now; false at the end."""
+    """Forwards the data that can be read now; returns false at the end."""
     while True:
         try:
             data = secure.recv(1 << 16)
@@ -83,7 +86,7 @@ def _carry(secure, plain):
 
 
 class TlsForwardProxy(TlsServer, ForwardProxy):
-    """ForwardProxy over TLS. It would speak HTTP/2, were it asked to: `protocols` are what was agreed on."""
+    """A ForwardProxy over TLS, which offers HTTP/2; `protocols` are the negotiated protocols."""
 
     def __init__(self, certificates, leaf="good", handler=lambda request: None, **more):
         self.protocols = []
@@ -103,7 +106,7 @@ class TlsForwardProxy(TlsServer, ForwardProxy):
 
 
 class Http2Front(TlsServer):
-    """TLS that ends handshakes as TlsServer does, with HTTP/2 agreed on. What comes decrypted goes to `port`."""
+    """TLS that ends handshakes as TlsServer does, with HTTP/2 negotiated. Decrypted data is forwarded to `port`."""
 
     def __init__(self, certificates, port, leaf="good", **more):
         self.to = port
@@ -122,12 +125,12 @@ class Http2Front(TlsServer):
 
 
 class Http2Nginx(Server):
-    """nginx that speaks HTTP/2 in front of the scripted servers, and by itself.
+    """nginx that speaks HTTP/2, as a front of the scripted servers and on its own.
 
-    `front(port, path)` is the URL of what a server on that port serves at "/port/path"; `front_kept` the same for the one
-    port `kept`, over connections that are kept, as log-ins of a connection need. `certificate_url` asks for a client
-    certificate and goes on without, `self_signed_url` has a certificate that does not verify, and `clear_port` speaks
-    HTTP/2 without TLS. A line of the log: status, protocol, SUCCESS or NONE or FAILED:why, the client's subject, target.
+    `front(port, path)` is the URL of what a server on that port serves at "/port/path"; `front_kept` is the same for the one
+    port `kept`, over persistent connections, as connection-level logins need. `certificate_url` requests a client certificate
+    and continues without one, `self_signed_url` has a certificate that does not verify, and `clear_port` speaks HTTP/2 without
+    TLS. A line of the log: status, protocol, SUCCESS or NONE or FAILED:reason, the client's subject, target.
     """
 
     def __init__(self, folder, certificates, kept):
@@ -161,10 +164,10 @@ class Http2Nginx(Server):
 
 
 class Log:
-    """The lines that a real server writes about one cell: those between its making and `lines`.
+    """The log lines that a real server writes about one cell: those between its construction and `lines`.
 
-    Servers write late. `lines` makes a request of its own at `mark` (scheme, port, and the URL's start for a proxy) and
-    reads up to its line.
+    Servers write late, so `lines` makes a request of its own at `mark` (scheme, port, and the start of the URL for a proxy),
+    and reads up to its line.
     """
 
     _numbers = itertools.count(1)
@@ -192,12 +195,13 @@ class Log:
         return [line for line in lines[first + 1:last] if "/mark-" not in line]
 
     def verdicts(self, verdict, wanted):
-        """What `verdict(line)` says of each line, without None."""
+        """Returns `verdict(line)` of each line, without None."""
         return settled(lambda: [one for one in map(verdict, self.lines()) if one is not None], wanted)
 
 
-def settled(find, wanted, seconds=3):
-    """What `find()` says as soon as that is `wanted`, or when time is over: servers note some things after the client has gone."""
+def settled(find, wanted, seconds=30):
+    """Returns `find()` as soon as it equals `wanted`, or after a time limit: servers record some events after the client has
+    disconnected."""
     end = time.monotonic() + seconds
     while (found := find()) != wanted and time.monotonic() < end:
         time.sleep(0.05)

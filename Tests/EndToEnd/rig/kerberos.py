@@ -1,4 +1,4 @@
-"""A Kerberos realm in a folder, with Apache's mod_auth_gssapi as its service. A KDC that never answers.
+"""A Kerberos realm in a folder, with Apache's mod_auth_gssapi as its service, and a KDC that never answers.
 
 Tickets are for HTTP/localhost: a URL with 127.0.0.1 names a service that the realm does not know.
 """
@@ -12,12 +12,12 @@ import time
 from .servers import INSTALL, Server, find, free_port, hand_to
 
 NAME = "WATCHWORD.TEST"
-WORDS = '%>s %u %U port=%{local}p "%{Authorization}i" "%{Proxy-Authorization}i" "%{Cookie}i"'
+WORDS = '%>s %u %U%q port=%{local}p "%{Authorization}i" "%{Proxy-Authorization}i" "%{Cookie}i"'
 MODULES = "/usr/lib/apache2/modules"
 
 
 def write_configuration(path, kdc_port, realm=NAME, skew=300):
-    """A krb5.conf that asks no name server and knows one KDC. `skew` is by how many seconds clocks may differ."""
+    """Writes a krb5.conf that uses no name server and one KDC. `skew` is the allowed difference of clocks in seconds."""
     path = pathlib.Path(path)
     path.write_text(
         f"[libdefaults]\ndefault_realm = {realm}\nrdns = false\ndns_canonicalize_hostname = false\nqualify_shortname = \"\"\n"
@@ -40,7 +40,7 @@ def free_port_of_both_kinds():
 
 
 class Realm:
-    """`users` are name → password. Call `stop` at the end."""
+    """A realm. `users` are name → password. Call `stop` at the end."""
 
     def __init__(self, folder, users):
         self.folder, self.name = pathlib.Path(folder), NAME
@@ -70,11 +70,11 @@ class Realm:
         return done.stdout + done.stderr
 
     def environment(self, tickets="none"):
-        """What a program needs to speak as whoever logged in to the cache `tickets`."""
+        """Returns the environment in which a program uses the ticket cache `tickets`."""
         return {"KRB5_CONFIG": str(self.configuration), "KRB5CCNAME": f"FILE:{self.folder}/tickets.{tickets}"}
 
     def log_in(self, user, password, tickets=None, lifetime="1h"):
-        """`kinit`; returns the environment that uses the ticket."""
+        """Runs `kinit`; returns the environment that uses the ticket."""
         environment = self.environment(tickets or user)
         done = subprocess.run(
             [find("kinit"), "-l", lifetime, user], env={**os.environ, **environment}, input=password + "\n", text=True,
@@ -83,7 +83,8 @@ class Realm:
         return environment
 
     def expired(self, user, password):
-        """The environment of who has a ticket that was good for a second, which is over. MIT forgives five minutes."""
+        """Returns the environment of a user whose ticket was valid for a second and has expired. MIT allows a skew of five
+        minutes."""
         environment = self.log_in(user, password, f"{user}.expired", lifetime="1s")
         time.sleep(2.1)
         return {**environment, "KRB5_CONFIG": str(write_configuration(self.folder / "krb5.strict.conf", self.port, skew=1))}
@@ -93,9 +94,9 @@ class Realm:
 
 
 class GssapiApache(Server):
-    """Kerberos alone at /kerberos/, Kerberos or Basic at /either/, everything open at /. The log names the user.
+    """Kerberos at /kerberos/, Kerberos or Basic at /either/; / is open. The log contains the user.
 
-    The folder `delegated` fills with the tickets of clients who hand theirs over.
+    The folder `delegated` receives the tickets of clients that delegate theirs.
     """
 
     def __init__(self, folder, realm, tls):
@@ -115,7 +116,7 @@ class GssapiApache(Server):
         self.delegated.chmod(0o777)
         names = ["mpm_event", "authn_core", "authz_core", "authz_user", "auth_gssapi", "ssl"]
         loads = "".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in names)
-        assert pathlib.Path(f"{MODULES}/mod_auth_gssapi.so").exists(), f"mod_auth_gssapi is missing: run {INSTALL}"
+        assert pathlib.Path(f"{MODULES}/mod_auth_gssapi.so").exists(), f"mod_auth_gssapi is missing; run {INSTALL}"
         account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
         protected = (f"AuthType GSSAPI\nAuthName Kerberos\nGssapiAllowedMech krb5\nGssapiLocalName Off\n"
                      f"GssapiCredStore keytab:{realm.keytab}\nGssapiDelegCcacheDir {self.delegated}\nRequire valid-user\n")
@@ -137,9 +138,9 @@ class GssapiApache(Server):
 
 
 class SilentKdc:
-    """Takes every packet and connection, counts them, and never answers.
+    """A KDC that receives every packet and connection, counts them, and never answers.
 
-    MIT's library waits about 54 seconds for such a KDC, in one call that no time limit of libcurl's ends.
+    MIT's library waits about 54 seconds for such a KDC, in one call that no time limit of libcurl ends.
     """
 
     def __init__(self, folder):
@@ -162,13 +163,13 @@ class SilentKdc:
             pass
 
     def environment(self, realm, tickets):
-        """The tickets of a realm, whose KDC has fallen silent."""
+        """Returns an environment with the tickets of a realm whose KDC does not answer any more."""
         return {**realm.environment(tickets), "KRB5_CONFIG": str(self.configuration)}
 
     def close(self):
         for one in [self.packets, self.listener]:
             try:
-                one.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in it, which close alone does not
+                one.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept(2), which close(2) alone does not
             except OSError:
                 pass
             one.close()

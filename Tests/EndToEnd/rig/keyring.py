@@ -1,6 +1,6 @@
-"""Keyrings for tests: a private message bus, on it gnome-keyring or the rig's own service, and the programs of others.
+"""Keyrings for tests: a private message bus, with gnome-keyring or the rig's own service, and the programs of others.
 
-Nothing here is ours but `secret_service.py`: what is stored is written by secret-tool and read by secretstorage.
+Only `secret_service.py` is our own: items are written with secret-tool and read with secretstorage.
 """
 import contextlib
 import json
@@ -16,7 +16,7 @@ from rig.waiting import is_ready
 
 SERVICE = "org.freedesktop.secrets"
 SCHEMA = "org.gnome.keyring.NetworkPassword"
-# What gnome-keyring says of an item without a schema, once it has read it again from its file.
+# The schema that gnome-keyring reports for an item without one, after it has read the item from its file again.
 NO_SCHEMA = ("xdg:schema", "org.freedesktop.Secret.Generic")
 CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -26,7 +26,7 @@ CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Con
 
 
 class Keyring:
-    """A bus in a home of its own, which starts nothing by itself. What was started is ended by its process id."""
+    """A bus with a home directory of its own, which starts no services. Started processes are ended by their process ids."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -53,19 +53,19 @@ class Keyring:
     # Services
 
     def start_gnome(self):
-        """gnome-keyring with an unlocked default collection, in which is nothing."""
+        """Starts gnome-keyring with an unlocked and empty default collection."""
         self._start(["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], b"rig")
-        # It does not say when it is ready; the bus says when it has its name.
+        # gnome-keyring does not report that it is ready; the bus reports when it owns its name.
         self.run("gdbus", "wait", "--session", "--timeout", "10", SERVICE)
         return self
 
     def restart_gnome(self):
-        """Ends gnome-keyring, and starts it again with what it has kept."""
+        """Ends gnome-keyring, and starts it again with its files."""
         process = self.processes.pop()
         process.kill()
         process.wait(10)
         process.stdout.close()
-        # Its name goes with its connection, which the bus may see later than we do.
+        # The name is released when the bus notices the end of the connection, possibly after the exit of the process.
         while "true" in self.run(
                 "gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/org/freedesktop/DBus",
                 "--method", "org.freedesktop.DBus.NameHasOwner", SERVICE):
@@ -73,7 +73,7 @@ class Keyring:
         return self.start_gnome()
 
     def start_rig(self, misbehaviour=None, *items):
-        """The service of `secret_service.py` with `items`, each the attributes and the secret."""
+        """Starts the service of `secret_service.py` with `items`, each with attributes and a secret."""
         options = ["--log", str(self.calls_path)] + (["--misbehave", misbehaviour] if misbehaviour else [])
         for attributes, secret in items:
             options += ["--item", json.dumps({"label": "Rig", "attributes": attributes, "secret": secret})]
@@ -82,7 +82,7 @@ class Keyring:
 
     @property
     def calls(self):
-        """What the rig's service was asked, as names of methods."""
+        """Returns the calls that the rig's service received, as method names."""
         lines = self.calls_path.read_text().splitlines() if self.calls_path.exists() else []
         return [line.split()[0].rsplit(".", 1)[1] for line in lines]
 
@@ -109,7 +109,7 @@ class Keyring:
         return done.stdout
 
     def lookup(self, **attributes):
-        """What secret-tool finds under exactly one description; `None` for nothing."""
+        """Returns what secret-tool finds with exactly these attributes, or `None`."""
         words = [word for pair in attributes.items() for word in pair]
         done = subprocess.run(
             ["secret-tool", "lookup", *words], env=self.environment, capture_output=True, text=True, timeout=20)
@@ -117,13 +117,14 @@ class Keyring:
         return done.stdout if done.returncode == 0 else None
 
     def put(self, password, **attributes):
-        """secret-tool stores by description. With `schema` it is an item like those of GNOME's programs."""
+        """Stores an item with secret-tool. With `schema`, the item is like those of GNOME's programs."""
         named = {"xdg:schema": attributes.pop("schema")} if "schema" in attributes else {}
         words = [word for pair in {**named, **attributes}.items() for word in pair]
         self.run("secret-tool", "store", "--label=Put", *words, text=password)
 
     def items(self):
-        """The attributes of every item, without the schema of those that have none, and its secret, read by secretstorage."""
+        """Returns the attributes of every item (without the schema that gnome-keyring adds) and its secret, read with
+        secretstorage."""
         with contextlib.closing(open_dbus_connection(self.address)) as connection:
             collection = secretstorage.get_default_collection(connection)
             items = list(collection.get_all_items())
@@ -137,7 +138,7 @@ class Keyring:
 
 
 def build_git_helper(folder):
-    """git's own helper for libsecret, from the sources that its package brings."""
+    """Builds git's own helper for libsecret, from the sources in its package."""
     source = pathlib.Path(folder) / "libsecret"
     shutil.copytree("/usr/share/doc/git/contrib/credential/libsecret", source)
     subprocess.run(["make", "-s", "-C", str(source)], check=True, capture_output=True, timeout=120)
@@ -145,21 +146,21 @@ def build_git_helper(folder):
 
 
 def description(server, user="bob", **more):
-    """How the specification says that a credential for `server` is stored."""
+    """Returns the attributes with which, according to the specification, a credential for `server` is stored."""
     return {"server": "127.0.0.1", "protocol": "http", "port": str(server.port), "user": user, **more}
 
 
 def settle(client):
-    """Returns when everything that the broker had to write into the keyring is written.
+    """Returns when the broker has written all pending changes to the keyring.
 
-    The keyring's calls are made one after the other, and a credential is written by two: after the first reply the second of
-    them is in the line, and before the second reply it is done.
+    The broker makes calls of the keyring in sequence, and storing a credential takes two calls. After the first reply the
+    second call is queued, and before the second reply it is complete.
     """
     return [client.call("keyring/status")["result"] for _ in range(2)][1]
 
 
 def heard(client, method):
-    """The parameters of the notifications `method` so far, in order; what came is gone through once."""
+    """Returns the parameters of the notifications `method` received so far, in order; each is returned once."""
     found = []
     while not client.notifications.empty():
         message = client.notifications.get_nowait()

@@ -1,4 +1,4 @@
-"""The clients of every language: built once, from what their README shows."""
+"""The clients of all languages, built once, with the scripts that their README shows."""
 import os
 import pathlib
 import re
@@ -9,7 +9,7 @@ from .broker import program
 from .clients import CLIENTS
 
 README = CLIENTS / "README.md"
-#: Where the script of each language is, and what runs it, in the folder of its client.
+#: The path of each language's script in the folder of its client, and the command that runs it.
 SCRIPTS = {
     "python": ("python/example.py", ["/usr/bin/python3", "example.py"]),
     "shell": ("shell/example.sh", ["bash", "example.sh"]),
@@ -22,7 +22,7 @@ SCRIPTS = {
 
 
 def shown(path):
-    """The script as the README shows it."""
+    """Returns the script that the README shows."""
     found = re.search(rf"\[{re.escape(path)}\]\({re.escape(path)}\):\n\n```\w+\n(.*?)```\n", README.read_text(), re.DOTALL)
     assert found, f"{path} is not in the README"
     return found.group(1)
@@ -32,7 +32,7 @@ _BUILT = {}
 
 
 def built(name, folders):
-    """The client `name`, built when it is first wanted, in one of pytest's temporary folders."""
+    """Returns the client `name`, built on first use in one of pytest's temporary folders."""
     if name not in _BUILT:
         _BUILT[name] = Language(name, folders.mktemp("clients"))
     return _BUILT[name]
@@ -45,8 +45,8 @@ class Language:
         self.name = name
         path, self.command = SCRIPTS[name]
         if self.command is None:
-            # Built with everything else.
-            assert shown(path) == (CLIENTS / path).read_text(), "the README shows another script: what runs is not what is shown"
+            # Built together with the other scripts.
+            assert shown(path) == (CLIENTS / path).read_text(), "the script in the README differs from the one in the client's folder"
             self.folder, self.command = folder, [program("ClientExample")]
             return
         self.folder = pathlib.Path(folder) / name
@@ -55,14 +55,15 @@ class Language:
         if name in ("go", "rust"):
             getattr(self, f"build_{name}")()
 
-    def tool(self, *command, **environment):
-        """Nothing is fetched from anywhere, and nothing is written outside this folder."""
+    def tool(self, *command, folder=None, **environment):
+        """Runs a build tool, in `folder` or in that of the client; returns its output. It must download nothing, and write nothing
+        outside of the client's folder."""
         caches = {"GOCACHE": f"{self.folder}/go-cache", "GOPATH": f"{self.folder}/go-path", "GOFLAGS": "-mod=mod",
                   "GOPROXY": "off",
                   "CARGO_HOME": f"{self.folder}/cargo", "CARGO_TARGET_DIR": f"{self.folder}/target", "CARGO_NET_OFFLINE": "true",
                   "RUSTC": "/usr/bin/rustc", "CARGO_PROFILE_DEV_DEBUG": "0", "HOME": str(self.folder),
                   "PATH": "/usr/bin:/bin", **environment}
-        done = subprocess.run(command, cwd=self.folder, env=caches, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, cwd=folder or self.folder, env=caches, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -71,11 +72,15 @@ class Language:
         self.tool("go", "build", "-o", "built", "./example")
 
     def build_rust(self):
+        # The crates of Debian's packages take the place of crates.io, as the README describes.
+        settings = re.search(r"```ini\n(\[source.*?)```\n", README.read_text(), re.DOTALL).group(1)
+        (self.folder / "cargo").mkdir()
+        (self.folder / "cargo" / "config.toml").write_text(settings)
         self.tool("cargo", "build", "-q", "--example", "example")
         os.link(self.folder / "target" / "debug" / "examples" / "example", self.folder / "built")
 
     def run(self, url, socket, login_file="/nonexistent", command=None, **more):
-        """The exit code, standard output and standard error of the script, with the URL as its argument."""
+        """Runs the script with the URL as its argument; returns the exit status, standard output and standard error."""
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "WATCHWORD_SOCKET": str(socket),
                        "LOGIN_FILE": str(login_file),
                        "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}

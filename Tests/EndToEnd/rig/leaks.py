@@ -1,18 +1,18 @@
-"""Looks for the secrets of a test where they have no business."""
+"""Searches for the secrets of a test where they must not be."""
 import base64
 import os
 import pathlib
 
 
 def forms(secret):
-    """A secret as it is, in hexadecimal, and in base64 at each of the three alignments."""
+    """Returns a secret unchanged, in hexadecimal, and in base64 at each of the three alignments."""
     raw = secret.encode()
     encoded = [base64.b64encode(b"x" * shift + raw)[(shift * 4 + 2) // 3 + 1:-4] for shift in range(3)]
     return [raw, raw.hex().encode(), *encoded]
 
 
 def places_with(secret, places):
-    """Names of the `places` (name → bytes) that hold `secret` in any form."""
+    """Returns the names of the `places` (name → bytes) that contain `secret` in any form."""
     return [name for name, content in places.items() if any(form in content for form in forms(secret))]
 
 
@@ -20,15 +20,15 @@ def files_below(folder):
     return {str(path): path.read_bytes() for path in pathlib.Path(folder).rglob("*") if path.is_file() and os.access(path, os.R_OK)}
 
 
-# Over the whole run: passwords that several tests share, each with the programs that may hear it, and what every server that
-# ran longer than a test has heard, as (program, port, bytes).
+# For the whole session: passwords that several tests share, each with the programs that may receive it, and the data received
+# by each server that ran longer than a test, as (program, port, bytes).
 SHARED = []
 HEARD = []
 
 
 def check_the_run():
-    """Nothing that was for one server is in what another one has heard."""
+    """Checks that no server received a shared secret that was for another one."""
     for secret, allowed in SHARED:
         places = {f"{program} on port {port}": heard for program, port, heard in HEARD if program not in allowed}
         found = places_with(secret, places)
-        assert not found, f"a shared secret was heard by {found}"
+        assert not found, f"{found} received a shared secret that was for another server"

@@ -1,5 +1,5 @@
-"""A real systemd user manager, without root's rights: in a mount namespace and a control group of its own, so that it sees and
-touches nothing of the machine's."""
+"""A real systemd user manager without root's privileges, in a mount namespace and a control group of its own, so that it sees
+and changes nothing of the machine."""
 import os
 import pathlib
 import shutil
@@ -10,13 +10,14 @@ import time
 from .broker import ROOT, program
 from .subjects import Relay
 
-# Nobody's: the namespace has a user database of its own.
+# The user of the manager, without privileges: the namespace has a user database of its own.
 USER = 61234
 UNITS = "/usr/lib/systemd/user"
 PLAIN_UNITS = ["basic.target", "default.target", "sockets.target", "timers.target", "paths.target", "exit.target",
                "shutdown.target", "systemd-exit.service", "app.slice", "session.slice", "background.slice"]
 
-# Ends before it starts the manager where that would not be alone in its control group: it moves whatever it finds there.
+# The script exits before it starts the manager if the control group contains other processes, because the manager would move
+# them.
 START = r"""
 set -eu
 echo $$ > "$GROUP/cgroup.procs"
@@ -44,7 +45,7 @@ exec setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups -- env -i HOME
 
 
 def why_not():
-    """Why no manager can be started here; None where it can."""
+    """Returns why no manager can be started here, or None."""
     if os.geteuid() != 0:
         return "only root can make a control group and a mount namespace"
     if not pathlib.Path("/lib/systemd/systemd").exists():
@@ -71,14 +72,14 @@ def _own_group():
 
 
 def swift_libraries():
-    """Where the debug build finds its runtime, which need not be readable for everybody; an empty answer for a static build."""
+    """Returns the directory of the Swift runtime for the debug build, which not every user may read; empty for a static build."""
     listed = subprocess.run(["ldd", program("watchwordd")], capture_output=True, text=True, check=True).stdout
     return next((str(pathlib.Path(line.split()[2]).parent) for line in listed.splitlines() if "libswiftCore.so" in line), None)
 
 
 class Manager:
-    """`folder` has to be reachable by everybody, and its name short. Inside there are `source` and `binaries`, readable for
-    everybody wherever they really are."""
+    """`folder` must be reachable by all users, and its name short. In the namespace it contains `source` and `binaries`,
+    readable by all users whatever their real permissions."""
 
     def __init__(self, folder):
         self.folder, self.process = pathlib.Path(folder), None
@@ -118,11 +119,11 @@ class Manager:
         end = time.monotonic() + seconds
         while not condition():
             assert self.process.poll() is None, f"the manager has ended: {self.log[-3000:]}"
-            assert time.monotonic() < end, f"it did not come to that in {seconds} s: {self.log[-3000:]}"
+            assert time.monotonic() < end, f"the condition did not become true in {seconds} s: {self.log[-3000:]}"
             time.sleep(0.02)
 
     def inside(self, *command):
-        """`command` as the manager's user, with its view of the files."""
+        """Returns `command` as run by the manager's user in its namespace."""
         return ["nsenter", "--target", str(self.process.pid), "--mount", "--", "setpriv", "--reuid", str(USER),
                 "--regid", str(USER), "--clear-groups",
                 "--", "env", "-i", f"HOME={self.home}", f"XDG_RUNTIME_DIR={self.runtime}", "LANG=C.UTF-8",
@@ -132,7 +133,7 @@ class Manager:
         return subprocess.run(self.inside(*command), capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
 
     def install(self, *options):
-        """contrib/install --user, as that user."""
+        """Runs contrib/install --user as the manager's user."""
         return self.run("/usr/bin/python3", f"{self.folder}/source/contrib/install", "--user", *options)
 
     def client(self, name="broker.sock"):
@@ -142,7 +143,7 @@ class Manager:
         return self.run("systemctl", "--user", "--no-pager", *words)
 
     def do(self, *words):
-        """`systemctl`, which has to succeed; what it says."""
+        """Runs `systemctl`, which must succeed; returns its output."""
         done = self.systemctl(*words)
         assert done.returncode == 0, f"systemctl {' '.join(words)}: {done.stdout}{done.stderr}{self.log[-3000:]}"
         return done.stdout.strip()
@@ -167,7 +168,7 @@ class Manager:
         return found
 
     def stop(self):
-        """Ends the manager and whatever it has started: all that is in its control group, and nothing else can be."""
+        """Ends the manager and all processes that it has started: those in its control group."""
         end = time.monotonic() + 20
         while self.group.exists():
             for pid in self.processes():

@@ -1,4 +1,4 @@
-"""The matrix: which cells there are, why some cannot be or are otherwise, and the file that people read."""
+"""The cells of the matrix, the reasons for those that are impossible or differ, and MATRIX.md."""
 import pathlib
 
 from . import field_servers
@@ -18,8 +18,8 @@ TARGETS = {
     "tls-proxy": "HTTPS proxy, request", "tls-tunnel": "HTTPS proxy, CONNECT"}
 
 OUTCOMES = {
-    "right": "The answer is right: the page comes.",
-    "wrong": "Wrong, then right: the server sees one failed log-in, the second question says `previousFailureCount` 1, and the page comes.",
+    "right": "The answer is right: the result is the page.",
+    "wrong": "Wrong, then right: the server receives one failed login, the second challenge has the `previousFailureCount` 1, and the result is the page.",
     "continue": "Continue: the 401 or 407 with its body is the result, and nothing more is sent.",
     "cancel": "Cancel: the fetch fails with `challengeCancelled`, and nothing more is sent."}
 
@@ -28,40 +28,40 @@ TUNNELS = {"tunnel", "tls-tunnel"}
 CERTIFICATES = {"certificate", "trust"}
 ALL = None
 
-LOGGED_IN_TUNNEL = "In a tunnel whose connection is logged in the origin is fetched from by HTTP/1.1."
+LOGGED_IN_TUNNEL = "In a tunnel through a connection that is logged in, requests for the origin use HTTP/1.1."
 
-# What is true of cells: (schemes, targets, outcomes, text). Of `CANNOT` nothing is run.
+# Statements about cells: (schemes, targets, outcomes, text). Cells in `CANNOT` are not run.
 CANNOT = [
-    (CERTIFICATES, {"http", "proxy", "tunnel"}, ALL, "Without TLS nobody shows a certificate."),
+    (CERTIFICATES, {"http", "proxy", "tunnel"}, ALL, "Certificates need TLS."),
     ({"trust"}, {"tls-proxy", "tls-tunnel"}, ALL,
-     "The certificate of an HTTPS proxy must verify: in this version it is no challenge. The fetch fails with `proxyFailed`, "
-     "nobody is asked and the proxy hears nothing (`test_the_certificate_of_a_proxy_is_no_challenge`)."),
+     "The certificate of an HTTPS proxy must verify: in this version it causes no challenge. The fetch fails with `proxyFailed`, "
+     "no respondent is asked, and the proxy receives nothing (`test_the_certificate_of_a_proxy_causes_no_challenge`)."),
     ({"certificate"}, {"tls-proxy", "tls-tunnel"}, ALL,
-     "To an HTTPS proxy no certificate is shown: in this version it is no challenge. The handshake goes on without one "
+     "In this version, an HTTPS proxy that requests a client certificate causes no challenge. The handshake continues without one "
      "(`test_a_proxy_is_shown_no_certificate`)."),
 ]
 OTHERWISE = [
     ({"ntlm", "negotiate"}, {"h2"}, ALL,
-     "Log-ins of a connection are not for HTTP/2, whose connections many requests share (RFC 9113, as RFC 7540): the first request is "
-     "made by HTTP/2, and those with the log-in by HTTP/1.1, at the same server."),
+     "Connection-level logins are not used with HTTP/2, in which many requests share a connection: the first request uses HTTP/2, "
+     "and those with the login use HTTP/1.1, at the same server."),
     ({"ntlm"}, TUNNELS, {"right", "wrong"}, LOGGED_IN_TUNNEL),
     ({"negotiate"}, TUNNELS, {"right"}, LOGGED_IN_TUNNEL),
-    ({"negotiate"}, ALL, {"right"}, "Nobody is asked: the tickets of the user are sent. A proxy gets them when the configuration names it."),
+    ({"negotiate"}, ALL, {"right"}, "No respondent is asked: the user's tickets are sent. A proxy receives them if the configuration names it."),
     ({"negotiate"}, ALL, {"wrong", "continue", "cancel"},
-     "Tickets are not typed. The server refuses the ticket, which it sees once, and offers Basic beside: about that the client is "
-     "asked, and told of one failure. Basic is used by HTTP/2 where there is HTTP/2."),
+     "Tickets cannot be typed. The server refuses the ticket, which it receives once, and also offers Basic: the client gets a "
+     "challenge for Basic with one failure. Where HTTP/2 is available, Basic uses it."),
     ({"bearer"}, {"http", "proxy", "tunnel"}, ALL,
-     "On this machine. Elsewhere a token does not go over plain http, and nobody is asked for one "
+     "Only for servers on this machine. To others, no token is sent over plain http, and no respondent is asked for one "
      "(`test_no_token_goes_over_plain_http_elsewhere`)."),
-    (ALL, TUNNELS, {"continue"}, "The 407 is the result, but not its body: libcurl drops the body of a CONNECT that is refused."),
-    ({"certificate"}, ALL, {"continue"}, "The handshake goes on without a certificate, and the server's log says that there was none."),
+    (ALL, TUNNELS, {"continue"}, "The result is the 407 without its body: libcurl discards the body of a refused CONNECT."),
+    ({"certificate"}, ALL, {"continue"}, "The handshake continues without a certificate, as the server's log shows."),
     ({"trust"}, ALL, {"wrong"},
-     "Wrong is the fingerprint of another key. Nothing is tried with it, so that the second question says `fingerprintWrong` and "
-     "no failure; no request comes before the right one."),
-    ({"trust"}, ALL, {"continue"}, "As by default: the fetch fails with `serverNotTrusted`, and no request is sent."),
+     "The wrong answer is the fingerprint of another key. Nothing is tried with it, so the second challenge has the error "
+     "`fingerprintWrong` and no failure; the server receives no request before the right answer."),
+    ({"trust"}, ALL, {"continue"}, "The default applies: the fetch fails with `serverNotTrusted`, and no request is sent."),
 ]
 
-# Who plays the server, where it is not a script.
+# The program that acts as the server, if it is not a script.
 REAL = [
     ({"basic"}, {"http", "h2"}, ALL, "nginx"), ({"trust"}, {"h2"}, ALL, "nginx"),
     ({"certificate"}, {"https", "h2"}, {"right", "continue", "cancel"}, "nginx"),
@@ -70,7 +70,7 @@ REAL = [
 
 
 def about(table, scheme, target, outcome):
-    """The texts of `table` that are about a cell."""
+    """Returns the texts of `table` about a cell."""
     def holds(names, name):
         return names is ALL or name in names
 
@@ -83,7 +83,7 @@ CELLS = [cell for cell in EVERY if not about(CANNOT, *cell)]
 
 
 def document(shown):
-    """MATRIX.md, when the cells `shown` have been found green."""
+    """Returns the text of MATRIX.md after the cells `shown` have passed."""
     notes = list(dict.fromkeys(text for *_, text in CANNOT + OTHERWISE))
 
     def cell(*name):
@@ -96,12 +96,12 @@ def document(shown):
 
     green = len([name for name in CELLS if name in shown])
     lines = [
-        "# What has been shown to work", "",
-        f"Written by `test_matrix.py`; do not edit, but run `{REGENERATE}`. The test fails when a run shows anything else than this file says.", "",
-        f"{green} of {len(EVERY)} cells are green (✓, with who played the server), {len(EVERY) - len(CELLS)} cannot be (–). Numbers lead to the "
-        "notes below. Each green cell is read in the records of the server: which requests had a log-in, and which of them it let through.", "",
-        "At a proxy it is the proxy that asks. To every proxy HTTP/1.1 is spoken, also to an HTTPS proxy that offers HTTP/2; in the tunnels the "
-        "origin is fetched from by HTTP/2, unless a note says otherwise. HTTP/2 of the scripted servers is nginx, in front of them."]
+        "# Test matrix", "",
+        f"Written by `test_matrix.py`; do not edit, but run `{REGENERATE}`. The test fails if its results differ from this file.", "",
+        f"{green} of {len(EVERY)} cells have passed (✓, with the program that acts as the server), {len(EVERY) - len(CELLS)} are impossible (–). Numbers "
+        "refer to the notes below. Each cell compares the records of the server: which requests contained a login, and which it accepted.", "",
+        "In the columns of proxies, the proxy requires the login. Every proxy is used with HTTP/1.1, also an HTTPS proxy that offers HTTP/2; in "
+        "tunnels, requests for the origin use HTTP/2 unless a note says otherwise. nginx provides HTTP/2 in front of the scripted servers."]
     for outcome, about_it in OUTCOMES.items():
         title, _, text = about_it.partition(": ")
         lines += ["", f"## {title}", "", text[:1].upper() + text[1:], "",

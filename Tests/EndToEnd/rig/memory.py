@@ -1,4 +1,4 @@
-"""Looks into the memory of a process, as root may: for what was to be wiped."""
+"""Searches the memory of a process, as root, for secrets that must have been wiped."""
 import contextlib
 import ctypes
 import os
@@ -9,7 +9,7 @@ BLOCK = 1 << 20
 
 
 def regions(pid):
-    """(start, end, name) of everything that can be written."""
+    """Returns (start, end, name) of all writable regions."""
     with open(f"/proc/{pid}/maps") as maps:
         for line in maps:
             words = line.split(None, 5)
@@ -19,7 +19,7 @@ def regions(pid):
 
 
 def places(pid, secret):
-    """Where the process has `secret` in any form: (address, region, form)."""
+    """Returns where the process has `secret` in any form: (address, region, form)."""
     wanted = forms(secret)
     longest = max(map(len, wanted))
     found = []
@@ -40,7 +40,7 @@ def places(pid, secret):
 
 
 class Tracer:
-    """Holds a process at its end, while its memory is still there (PTRACE_O_TRACEEXIT of ptrace(2))."""
+    """Stops a process at its exit, while its memory still exists (PTRACE_O_TRACEEXIT, ptrace(2))."""
 
     SEIZE, CONT, SETOPTIONS_EXIT, EVENT_EXIT = 0x4206, 7, 0x40, 6
 
@@ -53,7 +53,7 @@ class Tracer:
             raise OSError(ctypes.get_errno(), "ptrace")
 
     def wait_for_end(self):
-        """Passes signals on until the main thread is about to go."""
+        """Forwards signals until the main thread is about to exit."""
         while True:
             _, status = os.waitpid(self.pid, 0)
             assert os.WIFSTOPPED(status), f"it has ended: {status:#x}"

@@ -1,7 +1,7 @@
 """The server's side of NTLM, computed by pyspnego: a handler for ScriptedServer and ForwardProxy.
 
-NTLM logs in a connection and not a request. So that nothing hides behind this, `served` notes of each request that was
-let through the number of its connection, its target and the user whom the connection belongs to.
+NTLM authenticates a connection and not a request. Therefore `served` records, for each accepted request, the number of its
+connection, its target, and the user of the connection.
 """
 import base64
 import contextlib
@@ -26,14 +26,15 @@ _environment = threading.Lock()
 
 
 class NtlmCheck:
-    """`users` are name → password, all of DOMAIN. With `scheme="Negotiate"` NTLM in disguise; with `proxy` it asks by 407.
+    """`users` are name → password, all of DOMAIN. With `scheme="Negotiate"` it speaks NTLM inside Negotiate; with `proxy` it
+    responds with 407.
 
-    `handler` answers what has been let through; `others` are further challenges offered beside. A connection stays
-    logged in until it is closed or a new log-in begins on it.
+    `handler` answers accepted requests; `others` are further challenges that are offered. A connection stays authenticated
+    until it is closed or a new login begins on it.
     """
 
     def __init__(self, folder, users, scheme="NTLM", proxy=False, handler=None, others=()):
-        assert spnego, f"pyspnego is missing: run {INSTALL}"
+        assert spnego, f"pyspnego is missing; run {INSTALL}"
         self.path = pathlib.Path(folder) / f"ntlm-users-{id(self)}"
         self.path.write_text("".join(f"{DOMAIN}:{user}:{password}\n" for user, password in users.items()))
         self.scheme, self.proxy, self.others = scheme, proxy, list(others)
@@ -42,7 +43,7 @@ class NtlmCheck:
 
     @contextlib.contextmanager
     def _users_known(self):
-        with _environment:  # the only way to tell pyspnego whom it knows
+        with _environment:  # the only way to tell pyspnego the users
             os.environ["NTLM_USER_FILE"] = str(self.path)
             try:
                 yield
@@ -95,10 +96,10 @@ class NtlmCheck:
 
 
 def ntlm_proxy(folder, users, **more):
-    """A proxy that demands NTLM, for CONNECT and for plain requests."""
+    """A proxy that requires NTLM, for CONNECT and for plain requests."""
     return ForwardProxy(NtlmCheck(folder, users, proxy=True, handler=lambda request: None, **more))
 
 
 def ntlm_server(folder, users, **more):
-    """A server that demands NTLM for everything; `server.handler` is its NtlmCheck."""
+    """A server that requires NTLM for every request; `server.handler` is its NtlmCheck."""
     return ScriptedServer(NtlmCheck(folder, users, **more))

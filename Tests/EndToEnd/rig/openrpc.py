@@ -1,6 +1,7 @@
-"""What OpenRPC 1.4 demands of a document: its schema, written down here from the specification, and the rules that are in its text only.
+"""The requirements of OpenRPC 1.4 for a document: its schema, written from the specification, and the rules that are only in
+its text.
 
-A reader of its own, and not the one that the other tests use: `problems(document)` says everything that is wrong.
+This reader is independent of the reader that the other tests use. `problems(document)` returns all violations.
 """
 import collections
 import re
@@ -14,7 +15,7 @@ _COMPONENTS = ("schemas", "links", "errors", "examples", "examplePairings", "con
 
 
 def _object(required=(), /, **members):
-    """Nothing but these members and extensions (`x-`)."""
+    """Returns the schema of an object with only these members and extensions (`x-`)."""
     return {"type": "object", "required": list(required), "properties": members, "patternProperties": {"^x-": {}},
             "additionalProperties": False}
 
@@ -30,7 +31,7 @@ def _list_of(name):
 _DESCRIBED = {"name": _NAME, "summary": _TEXT, "description": _TEXT}
 _SERVERS = {"type": "array", "items": {"$ref": "#/$defs/server"}}
 _DEFINITIONS = {
-    # Each is checked by itself as a JSON Schema.
+    # Each is also checked separately as a JSON Schema.
     "schema": {"type": ["object", "boolean"]},
     "reference": {"type": "object", "required": ["$ref"], "properties": {"$ref": _TEXT}, "additionalProperties": False},
     "info": _object(
@@ -63,10 +64,10 @@ SCHEMA = {
 
 
 def problems(document):
-    """What is wrong, in words; empty for a good document."""
+    """Yields the problems as texts; none for a valid document."""
     found = [f"{'/'.join(map(str, error.absolute_path))}: {error.message}"
              for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(document)]
-    # What follows counts on the shapes.
+    # The following checks rely on the schema.
     return found or [*_repeated("method", [method["name"] for method in document["methods"]]), *_methods(document), *_references(document),
                      *_schemas(document)]
 
@@ -113,4 +114,4 @@ def _schemas(document):
         try:
             jsonschema.Draft202012Validator.check_schema(schema)
         except jsonschema.SchemaError as error:
-            yield f"no JSON Schema: {error.message}"
+            yield f"not a JSON Schema: {error.message}"

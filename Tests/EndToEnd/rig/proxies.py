@@ -1,6 +1,6 @@
-"""Proxies of strangers: squid, with a port for each way of logging in, and dante for SOCKS5 without a log-in.
+"""Third-party proxies: squid, with a port for each authentication scheme, and dante for SOCKS5 without a login.
 
-dante knows users of the system and nothing else (or PAM, which needs a file in /etc): SOCKS5 with a password is
+dante authenticates only users of the system (or with PAM, which needs a file in /etc), so SOCKS5 with a password is
 `forwarding.Socks5Server`.
 """
 import hashlib
@@ -15,10 +15,10 @@ WAYS = {"open": None, "basic": "basic", "digest": "digest", "both": "basic,diges
 
 
 class Squid(Server):
-    """`ports`: "open", "basic", "digest", "both", with a Kerberos realm "negotiate", and with `tls` each as "tls-…".
+    """squid. `ports`: "open", "basic", "digest", "both", "negotiate" with a Kerberos realm, and with `tls` each as "tls-…".
 
-    A line of the log: status, method, target, user, port that was asked, and the log-in header of the request, if any.
-    Further names of this machine are `names`.
+    A line of the log: status, method, target, user, port, and the login header of the request, if any. `names` are further
+    names of this machine.
     """
 
     def __init__(self, folder, user, password, tls=None, realm=None, names=()):
@@ -77,7 +77,7 @@ class Squid(Server):
 
 
 def dante(folder):
-    """SOCKS5 for everybody on loopback; it looks names up itself, in this machine's hosts file."""
+    """SOCKS5 on loopback without a login. It looks names up in this machine's hosts file."""
     folder = pathlib.Path(folder)
     port = free_port()
     (folder / "danted.conf").write_text(

@@ -33,10 +33,10 @@ def check_params(direction, name, params):
         if key in known:
             check(value, known[key]["schema"])
     if name in ("auth/challenge", "auth/pending"):
-        # What goes with which method is in the schema of the whole.
+        # Which members belong to which method is in the schema of the whole message.
         check(params, {"$ref": "#/components/schemas/challenge"})
     if name == "event":
-        # Nothing beside what is described.
+        # Members that are not described are errors.
         check(params, {"$ref": "#/components/schemas/event"})
     if name == "fetch/completed":
         check(params, {"$ref": "#/components/schemas/fetchCompleted"})
@@ -47,7 +47,7 @@ def check_error(error):
 
 
 def check_messages(messages):
-    """All that the broker said in a conversation, and the client's answers as far as they were taken."""
+    """Checks all messages of the broker in a conversation, and the client's answers that the broker accepted."""
     asked = {}
     for direction, message in messages:
         for one in message if isinstance(message, list) else [message]:

@@ -1,4 +1,5 @@
-"""What a screen reader is told (AT-SPI). As a program: for each line that it reads it prints what is on the desktop, as JSON."""
+"""Reads the desktop as a screen reader does (AT-SPI). As a program, for each line that it reads it prints the content of the
+desktop, as JSON."""
 import json
 import sys
 import time
@@ -16,7 +17,7 @@ STATES = {"sensitive": Atspi.StateType.SENSITIVE, "focused": Atspi.StateType.FOC
 
 
 def connect():
-    """To the bus for accessibility, which comes up a moment after the desktop."""
+    """Connects to the accessibility bus, which starts a moment after the desktop."""
     session, end = Gio.bus_get_sync(Gio.BusType.SESSION), time.monotonic() + 15
     while True:
         try:
@@ -34,17 +35,18 @@ def ask(bus, name, path, interface, method, arguments=None):
 
 
 def applications(bus):
-    """The name on the bus and the name of each that has registered."""
+    """Returns the bus name and the name of each registered application."""
     for name, path in ask(bus, REGISTRY, ROOT, "org.a11y.atspi.Accessible", "GetChildren")[0]:
         try:
             about = GLib.Variant("(ss)", ("org.a11y.atspi.Accessible", "Name"))
             yield name, ask(bus, name, path, "org.freedesktop.DBus.Properties", "Get", about)[0]
         except GLib.Error:
-            pass  # it has gone meanwhile
+            pass  # it has exited meanwhile
 
 
 def known(bus, name):
-    """What a program of GTK 4 has in its cache, by parent: one message, where asking each widget takes ten times as long."""
+    """Returns the cache of a GTK 4 application, by parent: one message, while a request for each widget takes ten times as
+    long."""
     children, lacking = {}, {}
     for (_, path), _, (_, parent), index, count, _, title, role, _, states in ask(
             bus, name, "/org/a11y/atspi/cache", "org.a11y.atspi.Cache", "GetItems")[0]:
@@ -56,7 +58,8 @@ def known(bus, name):
 
 
 def at_once(bus, name, found):
-    """All widgets of a program of GTK 4. A widget is in its cache when somebody has asked for the children of its parent."""
+    """Returns all widgets of a GTK 4 application. A widget is in the cache only after a request for the children of its parent.
+    """
     children, lacking = known(bus, name)
     asked = set()
     while new := lacking - asked:
@@ -76,14 +79,14 @@ def at_once(bus, name, found):
             if role not in LEAVES:
                 inside(path, title if window is None else window)
 
-    # Closed windows stay in the cache for as long as the program holds them.
+    # Closed windows stay in the cache as long as the application holds references to them.
     open_windows = {path for _, path in ask(bus, name, ROOT, "org.a11y.atspi.Accessible", "GetChildren")[0]}
     children[ROOT] = [one for one in children.get(ROOT, []) if one[1] in open_windows]
     inside(ROOT, None)
 
 
 def one_by_one(wanted, found):
-    """For GTK 3, whose cache lacks the rows of lists."""
+    """Returns the widgets of a GTK 3 application, whose cache lacks the rows of lists."""
     def describe(node, window):
         try:
             role = node.get_role_name()
@@ -96,7 +99,7 @@ def one_by_one(wanted, found):
             if role not in LEAVES:
                 inside(node, window)
         except GLib.Error:
-            pass  # it has gone meanwhile
+            pass  # it has disappeared meanwhile
 
     def inside(node, window):
         for index in range(node.get_child_count()):
@@ -124,7 +127,7 @@ def main():
                 elif title == "zenity":
                     one_by_one(title, found)
             except GLib.Error:
-                pass  # it has gone meanwhile
+                pass  # it has disappeared meanwhile
         print(json.dumps(found), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""A server that says what a test wants and records every byte it hears, by connection."""
+"""A server that sends what a test wants, and records every byte that it receives, by connection."""
 import hashlib
 import re
 import socket
@@ -27,7 +27,7 @@ def response(status, body=b"", *headers):
 
 
 class ScriptedServer:
-    """`handler(request)` returns the bytes of the response, or None to say nothing and keep the connection."""
+    """`handler(request)` returns the bytes of the response, or None to send nothing and keep the connection open."""
 
     def __init__(self, handler):
         self.handler, self.requests, self.wire = handler, [], b""
@@ -50,15 +50,16 @@ class ScriptedServer:
             threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
 
     def _open(self, connection, number):
-        """For servers that say something before HTTP begins, such as TLS: returns the connection to read from."""
+        """For servers with a protocol before HTTP, such as TLS: returns the connection to read from."""
         return connection
 
     def _respond(self, connection, request, early):
-        """Answers; true when the connection has been put to another use, or is to end. `early` is what came after the request."""
+        """Responds to a request. Returns true if the connection is used otherwise afterwards, or must be closed. `early` is the
+        data after the request."""
         answer = self.handler(request)
         if answer is not None:
             connection.sendall(answer)
-        # A proxy that forwards one request waits for the end.
+        # A proxy that forwards one request waits for the end of the connection.
         return request.header("Connection") == "close"
 
     def _serve(self, connection, number):
@@ -108,9 +109,9 @@ def basic_server(user, password, realm="Staff", body=b"welcome"):
 
 
 class DigestCheck:
-    """The server's side of RFC 7616, computed here with hashlib and not by anything of ours.
+    """The server's side of RFC 7616, computed with hashlib, independently of our code.
 
-    `proof` is what becomes of the server's own (rspauth): None sends none, "right", "wrong", or "of another body".
+    `proof` selects the server's proof (rspauth): None sends none; others are "right", "wrong", and "of another body".
     """
 
     FUNCTIONS = {"MD5": "md5", "SHA-256": "sha256", "SHA-512-256": "sha512_256"}
@@ -124,6 +125,7 @@ class DigestCheck:
         self.announces, self.proof, self.body = announces, proof, body
         self.nonces, self.counts, self.problems, self.client_nonces = 0, {}, [], []
         self.sessions = {}  # nonce: (first nonce, first client nonce)
+        self.lock = threading.Lock()
 
     def _hash(self, data):
         data = data if isinstance(data, bytes) else data.encode()
@@ -135,8 +137,10 @@ class DigestCheck:
         return text.encode("latin-1" if fits and self.charset != "UTF-8" else "utf-8")
 
     def _new_nonce(self):
-        self.nonces += 1
-        return f"nonce{self.nonces}"
+        # Each connection has a thread: the same nonce for two of them would look like a replay.
+        with self.lock:
+            self.nonces += 1
+            return f"nonce{self.nonces}"
 
     def challenge(self, stale=False):
         parts = [f'realm="{self.realm}"', f'nonce="{self._new_nonce()}"', f"algorithm={self.algorithm}"]

@@ -1,4 +1,4 @@
-"""A broker that does as it is told: for questions that no server on this machine raises at will."""
+"""A scripted broker, for questions that no server on this machine can be made to raise."""
 import json
 import socket
 import threading
@@ -10,9 +10,8 @@ OK = {"status": 200, "httpVersion": "1.1", "headers": [], "body": {"type": "stri
 
 
 class ScriptedBroker:
-    """Serves one `watchword fetch`. `plan(broker, params)` gets the parameters of `fetch/start` and returns the result, with
-    the body that goes to the attached connection, or raises `Failure`; meanwhile it may `ask`. `called` are the requests of
-    the client."""
+    """Serves one `watchword fetch`. `plan(broker, params)` gets the parameters of `fetch/start`, and returns the result and the
+    body for the attached connection, or raises `Failure`; it may call `ask`. `called` contains the requests of the client."""
 
     class Failure(Exception):
         def __init__(self, code, kind, message):
@@ -31,7 +30,7 @@ class ScriptedBroker:
         return Terminal(program("watchword"), *arguments, environment=self.environment)
 
     def ask(self, method, params):
-        """The client's reply to a request of the broker."""
+        """Sends a request of the broker; returns the client's reply."""
         self.last = getattr(self, "last", 0) + 1
         self._send({"id": self.last, "method": method, "params": params})
         reply = json.loads(self.file.readline())

@@ -1,4 +1,4 @@
-"""The objects of the small Secret Service, as D-Bus sees them; what they have in common is in `secret_service.Rig`."""
+"""The D-Bus objects of the small Secret Service; `secret_service.Rig` contains their common state."""
 import time
 
 import dbus
@@ -7,7 +7,7 @@ from gi.repository import GLib
 
 ROOT = "/org/freedesktop/secrets"
 COLLECTION = ROOT + "/collection/rig"
-# libsecret stores by this path.
+# The path under which libsecret stores.
 ALIAS = ROOT + "/aliases/default"
 SERVICE, ITEM = "org.freedesktop.Secret.Service", "org.freedesktop.Secret.Item"
 COLLECTION_FACE, PROMPT = "org.freedesktop.Secret.Collection", "org.freedesktop.Secret.Prompt"
@@ -15,7 +15,7 @@ SESSION, PROPERTIES = "org.freedesktop.Secret.Session", dbus.PROPERTIES_IFACE
 
 
 class Thing(dbus.service.Object):
-    """An object with properties of one interface, in the method `properties`."""
+    """An object with the properties of one interface, from the method `properties`."""
 
     @dbus.service.method(PROPERTIES, in_signature="ss", out_signature="v")
     def Get(self, interface, name):
@@ -37,7 +37,7 @@ class Session(dbus.service.Object):
 
 
 class Prompt(dbus.service.Object):
-    """A window. `answer` is True or False, or None for a user who has gone for lunch; `action` gives the result."""
+    """A prompt of the service. `answer` is True, False, or None for a user who does not react; `action` returns the result."""
 
     def __init__(self, rig, answer, action):
         rig.prompts += 1

@@ -53,7 +53,7 @@ class Rig:
         bus.add_message_filter(self.look_at)
 
     def look_at(self, _, message):
-        """Before dbus-python answers: writes the call down, and misbehaves."""
+        """Records each call and misbehaves, before dbus-python dispatches the call."""
         handled, pending = dbus.lowlevel.HANDLER_RESULT_HANDLED, dbus.lowlevel.HANDLER_RESULT_NOT_YET_HANDLED
         if not isinstance(message, dbus.lowlevel.MethodCallMessage):
             return pending

@@ -1,11 +1,11 @@
-"""How secrets go over the bus: the two algorithms of the Secret Service."""
+"""The two algorithms with which the Secret Service transfers secrets over the bus."""
 import hashlib
 import hmac
 import secrets
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-# The second Oakley group, RFC 2409, section 6.2.
+# The second Oakley group (RFC 2409 section 6.2).
 PRIME = int(
     "FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD"
     "EF9519B3CD3A431B302B0A6DF25F14374FE1356D6D51C245E485B576625E7EC6F44C42E9A637ED6B0BFF5CB6F406B7ED"
@@ -13,7 +13,7 @@ PRIME = int(
 
 
 class Encryption:
-    """dh-ietf1024-sha256-aes128-cbc-pkcs7."""
+    """The algorithm dh-ietf1024-sha256-aes128-cbc-pkcs7."""
 
     def __init__(self, public):
         private = secrets.randbelow(PRIME - 2) + 1

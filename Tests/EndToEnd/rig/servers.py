@@ -1,26 +1,53 @@
-"""Real servers from Debian's packages, each in a folder of its own, on a loopback port, ended by its process id."""
+"""Real servers from Debian's packages, each with a folder of its own and a loopback port, ended by its process id."""
+import itertools
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
 import time
+import uuid
 
 from . import leaks
+from .bodies import eventually
 
 INSTALL = "contrib/install-dependencies --test"
 
 
 def find(name):
     path = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
-    assert path, f"{name} is missing: run {INSTALL}"
+    assert path, f"{name} is missing; run {INSTALL}"
     return path
 
 
+def _ports():
+    """Yields ports that no other worker of pytest-xdist uses, and that the kernel gives to no outgoing connection
+    (ip_local_port_range begins at 32768). None comes twice soon: a client of an earlier server might still use it."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 5
+    first, count = 10_000 + worker * 4_000, 4_000
+    start = random.randrange(count)
+    for number in itertools.count(start):
+        yield first + number % count
+
+
+PORTS = _ports()
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Returns a port on which nothing listens."""
+    for port in PORTS:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+
+
+def marked(path):
+    """Returns `path` with a query that no other test uses, by which `Server.lines` finds the requests of one test."""
+    return f"{path}?{uuid.uuid4().hex[:12]}"
 
 
 class Server:
@@ -44,16 +71,17 @@ class Server:
 
     @property
     def wire(self):
-        """What the server has written down, among it every header with a log-in, to be searched for secrets."""
+        """The records of the server, including every header with a login, to be searched for secrets."""
         return b"".join(path.read_bytes() for path in sorted(self.log_path.parent.glob("*.log")))
 
-    def wait_for_log(self, text, times=1, seconds=5):
-        """The log, once `text` is in it so many times: servers write a line when a request or a tunnel has ended."""
-        end = time.monotonic() + seconds
-        while (log := self.log).count(text) < times:
-            assert time.monotonic() < end, f"{text!r} is not in {log!r}"
-            time.sleep(0.02)
-        return log
+    def wait_for_log(self, text, times=1, seconds=20):
+        """Returns the log after `text` occurs in it `times` times: servers write a line when a request or a tunnel has ended."""
+        return eventually(lambda: (log := self.log).count(text) >= times and log, lambda: f"{text!r} is not in {self.log!r}", seconds)
+
+    def lines(self, mark, times=1):
+        """Returns the lines of the log that contain `mark`, as soon as there are `times`. Several tests use a server, and the line
+        of an earlier test may come late: `marked` makes a path that only one test requests."""
+        return [line for line in self.wait_for_log(mark, times).splitlines() if mark in line]
 
     def stop(self):
         self.process.terminate()
@@ -72,7 +100,7 @@ def wait_for_port(port, seconds=20):
 
 
 def hand_to(account, *paths):
-    """Servers that root starts serve as `account`, who then owns the files that only they may read."""
+    """Changes the owner of the private files to `account`, as whom a server that root starts serves."""
     for path in paths:
         pathlib.Path(path).chmod(0o600)
         if os.geteuid() == 0:
@@ -85,7 +113,7 @@ def password_line(user, password):
 
 
 def certificates(folder):
-    """A certificate authority of our own and a certificate for localhost and 127.0.0.1."""
+    """Creates a certificate authority, and a certificate for localhost and 127.0.0.1."""
     folder = pathlib.Path(folder)
     run = lambda *words: subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
     run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Test authority", "-keyout", "ca.key", "-out", "ca.pem")
@@ -96,7 +124,7 @@ def certificates(folder):
 
 
 def nginx(folder, user, password, tls=None):
-    """Everything open at /, Basic at /staff/; with `tls` over HTTPS and HTTP/2."""
+    """/ is open, /staff/ requires Basic; with `tls` over HTTPS and HTTP/2."""
     folder = pathlib.Path(folder)
     port = free_port()
     (folder / "www" / "staff").mkdir(parents=True)
@@ -109,14 +137,14 @@ def nginx(folder, user, password, tls=None):
     user_line = "user root; " if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(
         f"daemon off; {user_line}pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
-        f"http {{ {spool} log_format short '$status $remote_user $server_protocol $uri'; access_log {folder}/access.log short;\n"
+        f"http {{ {spool} log_format short '$status $remote_user $server_protocol $request_uri'; access_log {folder}/access.log short;\n"
         f"log_format heard '$http_authorization $http_proxy_authorization $http_cookie'; access_log {folder}/heard.log heard;\n"
         f"server {{ {listen}; root {folder}/www; location /staff/ {{ auth_basic \"Staff\"; auth_basic_user_file {folder}/users; }} }} }}\n")
     return Server([find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], port, folder / "access.log")
 
 
 def apache_digest(folder, user, password):
-    """Digest MD5 at /private/."""
+    """/private/ requires Digest with MD5."""
     import hashlib
 
     folder = pathlib.Path(folder)

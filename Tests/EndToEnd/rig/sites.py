@@ -1,4 +1,4 @@
-"""The server of each cell of the matrix: where to fetch, what to answer, and what the server has noted about it."""
+"""The server of each cell of the matrix: the URL, the answers, and the server's records."""
 import base64
 import shlex
 
@@ -11,16 +11,16 @@ from .scripted import DigestCheck, ScriptedServer, basic_server, response
 from .tls import TlsServer
 from .tokens import bearer_server, rounds_server
 
-# Of a request or, where certificates are concerned, of a connection: did it bring a log-in, was it let through?
+# The record of a request or, with certificates, of a connection: whether it contained a login, and whether it was accepted.
 ASKED, REFUSED, PASSED = (False, False), (True, False), (True, True)
 OPEN, HTTP2 = b"open page\n", "page by HTTP/2\n"
 
 
 class Site:
-    """`answers` are the wrong one and then the right ones. `verdicts(expected)` is what the server has noted, as soon as that
-    is what is expected. `also` has more of what servers have seen: name → (what gives it, what it has to be).
+    """`answers` are a wrong answer and then the right ones. `verdicts(expected)` returns the server's records as soon as they
+    are as expected. `also` has further records of servers: name → (function that returns it, expected value).
 
-    `reached` counts the requests that came to the origin behind a proxy.
+    `reached` counts the requests that reached the origin behind a proxy.
     """
 
     def __init__(self, url, answers, verdicts, proxy=None, reached=None, version="1.1", body=OPEN.decode(),
@@ -30,16 +30,16 @@ class Site:
 
 
 def expected(scheme, outcome):
-    """What the server has to have noted, and the failures that each question tells of."""
+    """Returns the expected records of the server, and the failure count in each challenge."""
     is_page, failures = outcome in {"right", "wrong"}, [0] + [1] * (outcome == "wrong")
     if scheme == "trust":
         return [PASSED] * is_page, [0] * len(failures)
     if scheme == "certificate":
         return {"right": [PASSED], "wrong": [ASKED, REFUSED, PASSED], "continue": [(False, True)], "cancel": []}[outcome], failures
     if scheme == "negotiate":
-        # The ticket that was refused counts.
+        # The refused ticket counts as a failure.
         return [ASKED, *[REFUSED] * (outcome != "right"), *[PASSED] * is_page], [1] * (outcome != "right")
-    # A log-in in two rounds brings something that does not let through yet.
+    # The first round of a login in two rounds contains data, but is not accepted yet.
     rounds = [REFUSED] * (scheme in {"ntlm", "unknown"})
     wrong = [REFUSED] * (0 if outcome == "right" else 2 if scheme == "ntlm" else 1)
     if not is_page:
@@ -52,7 +52,7 @@ def is_login_of_connection(scheme, outcome):
 
 
 def taken(server):
-    """The handler of a server that is not needed itself."""
+    """A handler for a server that is not needed."""
     server.close()
     return server.handler
 
@@ -66,7 +66,7 @@ def header(value):
 
 
 def refusing_tickets(password):
-    """Offers Kerberos, whose tickets it does not take, and Basic."""
+    """Offers Kerberos, whose tickets it refuses, and Basic."""
     right = "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
 
     def handle(request):
@@ -78,7 +78,7 @@ def refusing_tickets(password):
 
 
 def script(stage, scheme, proxy):
-    """The server's side of a scheme, the secrets that it may see, and the answers."""
+    """Returns the server's side of a scheme, the secrets that it may receive, and the answers."""
     right, wrong = stage.secret(), stage.secret()
     if scheme == "ntlm":
         check = NtlmCheck(stage.folder, {"alice": right}, proxy=proxy, handler=(lambda request: None) if proxy else open_page)
@@ -99,7 +99,7 @@ def script(stage, scheme, proxy):
 
 
 class Stand:
-    """Builds the site of a cell. `fixture(name)` gives the servers that it needs."""
+    """Builds the site of a cell. `fixture(name)` returns the servers that the site needs."""
 
     def __init__(self, stage, fixture):
         self.stage, self.fixture = stage, fixture
@@ -134,7 +134,7 @@ class Stand:
         if isinstance(handler, DigestCheck):
             more["also"]["problems of Digest"] = lambda: handler.problems, []
         if scheme == "ntlm":
-            more["also"]["log-ins refused"] = lambda: len(handler.refused), int(outcome == "wrong")
+            more["also"]["logins refused"] = lambda: len(handler.refused), int(outcome == "wrong")
         if scheme == "ntlm" and target == "h2":
             self.stage.watch(server)
         else:
@@ -144,7 +144,7 @@ class Stand:
         return Site(url, answers, lambda wanted: noted.verdicts, **more)
 
     def spoken(self, scheme, outcome):
-        """Which HTTP nginx has to have heard: 1.1 where the connection is logged in."""
+        """Returns the HTTP version that nginx must have received: 1.1 for connection-level logins."""
         front = self.fixture("front")
         log, count = Log(front, "https", front.ports["certificate"]), len(expected(scheme, outcome)[0])
         wanted = ["HTTP/2.0"] * count
@@ -156,7 +156,7 @@ class Stand:
                 "also": {"HTTP": (lambda: [line.split()[1] for line in log.lines()], wanted)}}
 
     def behind(self, target):
-        """An open origin, to be reached through a proxy."""
+        """An open origin behind a proxy."""
         if target not in TUNNELS:
             origin = self.stage.server(ScriptedServer(open_page))
             return origin.url + "/page", {"reached": lambda: [one.header("Proxy-Authorization") for one in origin.requests].count(None)}
@@ -165,7 +165,7 @@ class Stand:
         return f"https://localhost:{nginx.port}/open.txt", {"version": "2", "reached": lambda: len(log.lines())}
 
     def nginx(self, scheme, target, outcome):
-        """Basic."""
+        """A site with Basic."""
         kind, protocol = ("https", "HTTP/2.0") if target == "h2" else ("http", "HTTP/1.1")
         server, (user, password) = self.fixture("nginx_tls" if target == "h2" else "nginx"), self.fixture("account")
         log = Log(server, kind, server.port)
@@ -180,7 +180,7 @@ class Stand:
                     version="2" if target == "h2" else "1.1", body="staff page\n", refused_body="401 Authorization Required")
 
     def apache(self, scheme, target, outcome):
-        """Kerberos."""
+        """A site with Kerberos."""
         server = self.fixture("kerberos_apache")
         url, more = {"http": server.url, "https": server.tls_url}.get(target), {}
         if target == "h2":
@@ -211,7 +211,7 @@ class Stand:
         return Site(url, answers, lambda wanted: log.verdicts(verdict, wanted), proxy=squid.url(way), refused_body="Cache Access Denied", **more)
 
     def certificate(self, target, outcome):
-        """nginx asks for one and goes on without. For a handshake that fails a server of our own is needed."""
+        """nginx requests a certificate and continues without one. For a handshake that fails, a server of our own is needed."""
         certificates, front = self.fixture("certificates"), self.fixture("front")
         answers = [{"action": "credential", "credential": {
             "type": "certificate", "certificate": str(certificates / f"{name}.pem"), "privateKey": str(certificates / f"{name}.key")}}
@@ -231,7 +231,7 @@ class Stand:
         return Site(url + "/page.txt", answers, lambda wanted: log.verdicts(verdict, wanted), **spoken)
 
     def handshakes(self, certificates, target, answers):
-        """What is noted are handshakes: ended by the client, to ask somebody; refused; made as Alice."""
+        """The records are those of handshakes: ended by the client, which then asks; refused; made as Alice."""
         needs, front = {"client_authority": certificates / "ca.pem"}, self.fixture("front")
         if target == "https":
             server, more = TlsServer(certificates, handler=open_page, **needs), {}
@@ -249,7 +249,7 @@ class Stand:
             lambda: [verdict(number + 1) for number in range(server.connections)], wanted), **more)
 
     def trust(self, target, outcome):
-        """What is noted are requests: none comes over a connection that is not trusted."""
+        """The records are those of requests: none is sent over a connection that is not trusted."""
         def trusting(challenge, wrong=False):
             leaf = challenge["protectionSpace"]["serverTrust"]["chain"][0]
             return {"action": "credential", "credential": {"type": "trust", "spkiSha256": "00" * 32 if wrong else leaf["spkiSha256"]}}

@@ -1,4 +1,4 @@
-"""Runs curl and `watchword fetch` in the same situation, and compares what can be observed from outside."""
+"""Runs curl and `watchword fetch` in the same situation, and compares their observable behaviour."""
 import dataclasses
 import os
 import re
@@ -12,7 +12,7 @@ from .scripted import Request, ScriptedServer
 
 
 class Server(ScriptedServer):
-    """`handler(request)` returns bytes, or bytes and what becomes of the connection: "close" or "reset"."""
+    """`handler(request)` returns bytes, or bytes and what happens to the connection: "close" or "reset"."""
 
     def _respond(self, connection, request, early):
         answer, end = self.handler(request), None
@@ -29,7 +29,7 @@ class Server(ScriptedServer):
             while data := connection.recv(1 << 16):
                 buffer += data
                 if not buffer[:1].isalpha():
-                    return  # This is TLS.
+                    return  # A TLS record, not HTTP.
                 while (request := self._taken(buffer, number)) is not None:
                     found, buffer = request
                     with self.lock:
@@ -43,7 +43,7 @@ class Server(ScriptedServer):
 
     @staticmethod
     def _taken(buffer, number):
-        """The first request in `buffer`, and the rest; None while it is not complete."""
+        """Returns the first request in `buffer` and the rest, or None if the request is incomplete."""
         head, end, rest = buffer.partition(b"\r\n\r\n")
         if not end:
             return None
@@ -66,7 +66,8 @@ class Server(ScriptedServer):
 
 @dataclasses.dataclass
 class Situation:
-    """`arguments` may name {url} and {port}. `differs` maps the names of differences in watchword-curl(7) to what they are seen in."""
+    """`arguments` may contain {url} and {port}. `differs` maps the names of differences in watchword-curl(7) to the aspects in
+    which they show."""
     name: str
     arguments: list
     handler: object
@@ -87,7 +88,7 @@ class Observation:
     files: dict
 
     def without(self, ignored):
-        """With the requests in a form that can be compared."""
+        """Returns the outcome with the requests in a comparable form."""
         return dataclasses.replace(self, requests=[shown(request, ignored) for request in self.requests])
 
     def difference(self, other):
@@ -95,7 +96,7 @@ class Observation:
 
 
 def shown(request, ignored):
-    """A request in a form that can be compared: the order of fields is not looked at, and neither is what `ignored` takes out."""
+    """Returns a request in a comparable form: without the order of its fields, and without what `ignored` matches."""
     body, target = request.body, request.target
     found = re.search(r"boundary=(\S+)", request.header("Content-Type") or "")
     boundary = found.group(1) if found else None
@@ -114,7 +115,7 @@ def shown(request, ignored):
 
 
 def run(command, situation, server, environment):
-    """One program in a folder of its own."""
+    """Runs one program in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in situation.files.items():
             with open(os.path.join(folder, name), "wb") as file:
@@ -138,7 +139,7 @@ CURL = ["curl", "-q"]
 
 
 def observe(situation, broker):
-    """What both do: curl first, then watchword, with one server."""
+    """Returns the outcomes of curl and then watchword, with one server."""
     server = Server(situation.handler)
     try:
         plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}

@@ -1,4 +1,4 @@
-"""A PKCS#11 token in a folder, made by SoftHSM and OpenSC, with a client's key and certificate."""
+"""A PKCS#11 token in a folder, made with SoftHSM and OpenSC, with a client's key and certificate."""
 import os
 import pathlib
 import secrets
@@ -12,11 +12,12 @@ MODULE = "/usr/lib/softhsm/libsofthsm2.so"
 
 
 class Token:
-    """`environment` is what a program needs to find the token; `certificate_url` and `key_url` name what is on it (RFC 7512)."""
+    """`environment` is what a program needs to find the token; `certificate_url` and `key_url` identify its objects (RFC 7512).
+    """
 
     def __init__(self, folder, pair, label="watchword", name="client"):
-        assert pathlib.Path(MODULE).exists(), f"{MODULE} is missing: run {INSTALL}"
-        assert list(pathlib.Path("/usr/lib").glob("*/engines-3/pkcs11.so")), f"OpenSSL's engine pkcs11 is missing: run {INSTALL}"
+        assert pathlib.Path(MODULE).exists(), f"{MODULE} is missing; run {INSTALL}"
+        assert list(pathlib.Path("/usr/lib").glob("*/engines-3/pkcs11.so")), f"OpenSSL's engine pkcs11 is missing; run {INSTALL}"
         self.folder, self.label = pathlib.Path(folder), label
         self.pin, officer = secrets.token_hex(6), secrets.token_hex(6)
         (self.folder / "tokens").mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""A real sshd on loopback, with keys and a configuration of its own, run by whom it lets in."""
+"""A real sshd on loopback with keys and a configuration of its own, run by the user whom it lets in."""
 import contextlib
 import os
 import signal
@@ -19,7 +19,7 @@ PidFile none
 AcceptEnv none
 {more}
 """
-# What a person has in ~/.ssh/config.
+# The user's ~/.ssh/config.
 CLIENT = """
 Host other
     HostName 127.0.0.1
@@ -33,7 +33,7 @@ Host other
 
 
 class Sshd:
-    """`manager` says as whom, and what `own` and `inside` mean."""
+    """`manager` provides the user, and the meaning of `own` and `inside`."""
 
     def __init__(self, manager, more="StreamLocalBindUnlink yes"):
         self.manager, self.folder, self.port = manager, manager.home / ".ssh", free_port()
@@ -56,12 +56,12 @@ class Sshd:
         manager.wait_for(lambda: f"Server listening on 127.0.0.1 port {self.port}" in self.log_path.read_text())
 
     def ssh(self, *options):
-        """ssh, as a person would start it; ends with the test."""
+        """Starts ssh as a user would; it ends with the test."""
         return subprocess.Popen(self.manager.inside("ssh", "-F", str(self.folder / "config"), *options), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def sessions(self):
-        """The processes that serve connections: everything that comes of the one that listens."""
+        """The processes that serve connections: the descendants of the listening process."""
         listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
         pairs, found = [tuple(map(int, line.split())) for line in listed.splitlines()], [self.process.pid]
         for parent in found:

@@ -1,4 +1,4 @@
-"""A scripted server whose bodies take their time, and that counts what it could send of them."""
+"""A scripted server with slow bodies, which counts how much of them it could send."""
 import os
 import socket
 import threading
@@ -16,7 +16,7 @@ def head(status=200, *headers, length=None):
 
 
 def repeated(count, block=BLOCK):
-    """A response of so many blocks, and its head."""
+    """Returns a response of `blocks` blocks, and its head."""
     yield head(length=count * len(block))
     for _ in range(count):
         yield block
@@ -30,10 +30,10 @@ def chunked(parts):
 
 
 class StreamServer(ScriptedServer):
-    """`handler(request)` returns bytes, or a generator of them: sent in turn, and counted in `sent`, by connection.
+    """`handler(request)` returns bytes, or a generator of parts, which are sent in turn and counted in `sent`, by connection.
 
-    A generator that yields `None` closes the connection there, `RESET` resets it, and `WAIT` says nothing more until the
-    peer goes away. `ended` has the time at which each connection was found to be at its end.
+    A generator that yields `None` closes the connection there, `RESET` resets it, and `WAIT` sends nothing more until the peer
+    disconnects. `ended` has the time at which the end of each connection was noticed.
     """
 
     WAIT, RESET = object(), object()
@@ -81,18 +81,18 @@ class StreamServer(ScriptedServer):
 
 
 def gzip_bomb(megabytes):
-    """A gzip stream of so many megabytes of zeros, in parts; every megabyte is a kilobyte on the wire."""
+    """Yields the parts of a gzip stream of `megabytes` of zeros; every megabyte takes about a kilobyte."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
     yield b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
     for _ in range(megabytes // 64):
         yield block * 64
-    # Its checksum would have to be that of all the zeros: nobody gets so far.
+    # The checksum would have to be that of all the zeros, but no reader gets that far.
     yield b"\x03\0" + bytes(8)
 
 
 class SlowReader(threading.Thread):
-    """Reads an attached body at so many bytes a second, until `stop`."""
+    """Reads an attached body at a limited rate in bytes per second, until `stop`."""
 
     def __init__(self, attached, bytes_per_second):
         super().__init__(daemon=True)

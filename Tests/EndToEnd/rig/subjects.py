@@ -1,4 +1,4 @@
-"""Programs that are not this one, as clients: in a sandbox, under another name, as another user; and an agent that consents."""
+"""Clients in other processes: in a sandbox, under another name, as another user; and an agent that consents."""
 import json
 import os
 import pathlib
@@ -9,7 +9,7 @@ import textwrap
 from .client import Client
 from .waiting import is_ready
 
-# In the standard library only: says each line that it reads to the broker, and prints each that comes back.
+# Uses only the standard library: sends each line that it reads to the broker, and prints each line received.
 RELAY = textwrap.dedent("""
     import socket, sys, threading
     wire = socket.socket(socket.AF_UNIX)
@@ -27,7 +27,7 @@ RELAY = textwrap.dedent("""
 
 
 class Relay:
-    """A client in a process of its own, started by `command` before the interpreter."""
+    """A client in a process of its own; `command` starts the interpreter."""
 
     def __init__(self, socket, *command, **more):
         self.process = subprocess.Popen(
@@ -39,9 +39,9 @@ class Relay:
 
     def read(self, seconds=20):
         while b"\n" not in self.buffer:
-            assert is_ready(self.process.stdout.fileno(), seconds), "the broker says nothing"
+            assert is_ready(self.process.stdout.fileno(), seconds), "the broker does not reply"
             data = self.process.stdout.read(1 << 16)
-            assert data, "the client has ended"
+            assert data, "the client has exited"
             self.buffer += data
         line, _, self.buffer = self.buffer.partition(b"\n")
         return json.loads(line)
@@ -62,7 +62,7 @@ class Relay:
 
 
 class Consenter(Client):
-    """An agent for consents; `allow` is what it says, or a function of the question."""
+    """An agent for consent; `allow` is its answer, or a function of the question."""
 
     def __init__(self, path, allow="no"):
         self.allow, self.asked = allow, []
@@ -81,7 +81,8 @@ class Consenter(Client):
 
 
 def flatpak(application="org.example.Maps", instance="17"):
-    """A sandbox as Flatpak makes it: a root of its own with `/.flatpak-info`, which nobody inside can write to."""
+    """Returns the command of a sandbox as Flatpak makes it: a root of its own with `/.flatpak-info`, which the sandboxed
+    program cannot change."""
     info = f"[Application]\nname={application}\nruntime=runtime/org.example.Platform\n\n[Instance]\ninstance-id={instance}\n"
     readable, writable = os.pipe()
     os.write(writable, info.encode())
@@ -93,7 +94,7 @@ def flatpak(application="org.example.Maps", instance="17"):
 
 
 def let_others_reach(folder):
-    """Another user may enter every folder on the way: pytest's own are for its user alone."""
+    """Allows other users to enter every folder on the path: pytest's own folders are private."""
     top = pathlib.Path(tempfile.gettempdir())
     for one in [folder, *folder.parents]:
         if one != top and one.is_relative_to(top):

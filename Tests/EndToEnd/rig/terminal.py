@@ -1,4 +1,4 @@
-"""The shell helper with a terminal of its own, or without any."""
+"""Runs the helper at a terminal of its own, or without any."""
 import os
 import pty
 import signal
@@ -18,10 +18,11 @@ class Terminal:
             os.execve(command[0], command, environment)
         self.shown = b""
 
-    def expect(self, text, seconds=20):
+    def expect(self, text, seconds=20, times=1):
+        """Waits until `text` has been shown, `times` times altogether."""
         end = time.monotonic() + seconds
-        while text.encode() not in self.shown:
-            assert time.monotonic() < end, f"{text!r} did not come: {self.shown!r}"
+        while self.shown.count(text.encode()) < times:
+            assert time.monotonic() < end, f"{text!r} did not appear: {self.shown!r}"
             self._read(0.2)
 
     def _read(self, seconds):
@@ -45,20 +46,20 @@ class Terminal:
             if time.monotonic() >= limit:
                 os.kill(self.child, signal.SIGKILL)
                 os.waitpid(self.child, 0)
-                raise AssertionError(f"it has not ended in {seconds} s: {self.shown!r}")
+                raise AssertionError(f"the process has not ended in {seconds} s: {self.shown!r}")
             time.sleep(0.02)
         return os.waitstatus_to_exitcode(ended[1])
 
 
 class Shell:
-    """Runs `watchword` against one broker, and keeps what it has printed."""
+    """Runs `watchword` with one broker, and records its output."""
 
     def __init__(self, broker):
         self.environment = {**broker.environment, "WATCHWORD_SOCKET": broker.socket, "TERM": "dumb"}
         self.printed = b""
 
     def run(self, *arguments, **more):
-        # A session of its own has no terminal.
+        # A new session has no terminal.
         done = subprocess.run(
             [program("watchword"), *arguments], env=self.environment, capture_output=True, timeout=60, start_new_session=True, **more)
         self.printed += done.stdout + done.stderr

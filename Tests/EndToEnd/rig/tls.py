@@ -1,4 +1,4 @@
-"""HTTPS servers with certificates good and bad, and servers that ask for the client's."""
+"""HTTPS servers with valid and invalid certificates, and servers that request client certificates."""
 import os
 import pathlib
 import socket
@@ -16,9 +16,9 @@ PASSPHRASE = "open sesame"
 class Certificates:
     """A folder of certificates: `ca.pem`, and NAME.pem with NAME.key for each of `KINDS` and each client.
 
-    Clients: "client" (also client-locked.key and client.p12 with PASSPHRASE, client-open.p12 without, and
-    client-both.pem with the key in it), "other-client" of the same authority, "stranger" of another one, "expired-client",
-    and mismatch.key, which belongs to no certificate.
+    Clients: "client" (also client-locked.key and client.p12 with PASSPHRASE, client-open.p12 without, and client-both.pem with
+    the key in it), "other-client" of the same authority, "stranger" of another one, "expired-client", and mismatch.key, which
+    belongs to no certificate.
     """
 
     KINDS = ["good", "other-good", "self-signed", "expired", "not-yet-valid", "wrong-name", "unknown-issuer", "weak-key",
@@ -57,12 +57,12 @@ class Certificates:
 
 
 class TlsServer(ScriptedServer):
-    """A scripted server over TLS 1.2 and 1.3. Set `leaf` to another kind while it runs: the next connection gets that.
+    """A scripted server over TLS 1.2 and 1.3. The next connection gets the certificate `leaf`, which can be set at any time.
 
-    `wire` is what came decrypted, `connections` are all, `failures` those whose handshake failed, with the reason.
-    With `client_authority` the handshake ends without a client certificate of that authority; `peers` are the
-    common names of the clients by connection. `first` closes every connection after one response, so that each
-    request shows which certificate it met.
+    `wire` is the decrypted data, `connections` are all connections, and `failures` those whose handshake failed, with the
+    reason. With `client_authority`, the handshake fails without a client certificate of that authority; `peers` are the common
+    names of the clients by connection. With `first`, every connection is closed after one response, so that each request shows
+    the current certificate.
     """
 
     def __init__(self, certificates, leaf="good", handler=lambda request: response(200, b"secure page\n"),
@@ -74,7 +74,7 @@ class TlsServer(ScriptedServer):
 
     def _context(self):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.set_ciphers("DEFAULT:@SECLEVEL=0")  # or OpenSSL refuses to serve the weak key
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")  # otherwise OpenSSL refuses to serve the weak key
         context.minimum_version, context.maximum_version = self.minimum, self.maximum
         context.load_cert_chain(self.certificates / f"{self.leaf}.pem", self.certificates / f"{self.leaf}.key")
         if self.client_authority:
@@ -89,7 +89,7 @@ class TlsServer(ScriptedServer):
         except OSError as problem:
             self.failures.append((number, getattr(problem, "reason", None) or type(problem).__name__))
             with connection:
-                connection.shutdown(socket.SHUT_WR)  # and hear the client out, or it is reset before it reads the alert
+                connection.shutdown(socket.SHUT_WR)  # else a reset would overtake the alert
                 while connection.recv(1 << 16):
                     pass
             raise
@@ -102,14 +102,15 @@ class TlsServer(ScriptedServer):
 
 
 def client_certificate_nginx(folder, certificates, verify="on", protocols="TLSv1.2 TLSv1.3"):
-    """nginx that asks for a client certificate: `verify` is on, optional or optional_no_ca. A line of the log: status,
-    SUCCESS, NONE or FAILED:why, the client's subject, TLS version, connection, request on it, log-in, target."""
+    """nginx that requests a client certificate: `verify` is on, optional or optional_no_ca. A line of the log: status, SUCCESS,
+    NONE or FAILED:reason, the client's subject, TLS version, connection, request on it, login, target."""
     extra = f"ssl_verify_client {verify}; ssl_client_certificate {certificates / 'ca.pem'};"
     return _nginx(folder, certificates, "good", extra, protocols)
 
 
 def stapling_nginx(folder, certificates, leaf="stapled"):
-    """nginx whose certificate comes with an OCSP response: "stapled" with a good one, "revoked" with what it says."""
+    """nginx that staples an OCSP response to its certificate: "stapled" with a good status, "revoked" with that of a revoked
+    certificate."""
     return _nginx(folder, certificates, leaf, f"ssl_stapling on; ssl_stapling_file {certificates / (leaf + '.der')};")
 
 
@@ -118,14 +119,14 @@ def _nginx(folder, certificates, leaf, extra, protocols="TLSv1.2 TLSv1.3"):
     port = free_port()
     (folder / "www").mkdir()
     (folder / "www" / "page.txt").write_text("page for you\n")
-    # With the issuer, without which a client cannot tell what an OCSP response is about.
+    # The chain includes the issuer, without which a client cannot identify the certificate of an OCSP response.
     (folder / "chain.pem").write_bytes(b"".join((certificates / f"{one}.pem").read_bytes() for one in [leaf, "ca"]))
     spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
     user_line = "user root; " if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(
         f"daemon off; {user_line}pid {folder}/pid; error_log {folder}/error.log info; events {{}}\n"
         f"http {{ {spool} log_format short '$status $ssl_client_verify \"$ssl_client_s_dn\" $ssl_protocol "
-        "connection=$connection request=$connection_requests \"$http_authorization\" $uri';\n"
+        "connection=$connection request=$connection_requests \"$http_authorization\" $request_uri';\n"
         f"access_log {folder}/access.log short;\nserver {{ listen 127.0.0.1:{port} ssl; root {folder}/www;\n"
         f"ssl_certificate {folder}/chain.pem; ssl_certificate_key {certificates / (leaf + '.key')};\n"
         f"ssl_protocols {protocols}; ssl_session_cache off; {extra} }} }}\n")
@@ -135,7 +136,7 @@ def _nginx(folder, certificates, leaf, extra, protocols="TLSv1.2 TLSv1.3"):
 
 
 class BreakingOff(TlsServer):
-    """Asks for a certificate, does without one, and closes after each request without a word."""
+    """Requests a certificate, continues without one, and closes the connection after each request without a response."""
 
     def _context(self):
         context = super()._context()

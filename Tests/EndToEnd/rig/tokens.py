@@ -1,9 +1,9 @@
-"""Scripted servers for schemes with a token: Bearer, and one that nobody knows."""
+"""Scripted servers for token schemes: Bearer, and an unknown one."""
 from .scripted import ScriptedServer, response
 
 
 def bearer_server(token, realm="api", scope=None, body=b"for the bearer\n"):
-    """RFC 6750: a plain challenge without a token, invalid_token for a wrong one, and at /wider insufficient_scope."""
+    """RFC 6750: a plain challenge without a token, invalid_token for a wrong one, and insufficient_scope at /wider."""
     about = f'Bearer realm="{realm}"' + (f', scope="{scope}"' if scope else "")
 
     def handle(request):
@@ -21,10 +21,10 @@ def bearer_server(token, realm="api", scope=None, body=b"for the bearer\n"):
 
 
 def rounds_server(rounds, scheme="Hoba", ending=None, proxy=False, bound=False, body=b"after all rounds\n"):
-    """A scheme in several rounds. `rounds` are (what the challenge says after the scheme's name, what answers it).
+    """A scheme in several rounds. `rounds` are pairs of the challenge after the scheme's name, and its answer.
 
-    Anything else than an answer in its turn gets the first challenge. `ending` is what the response with the body says
-    in Authentication-Info. With `bound` a turn counts for its connection alone, as in NTLM.
+    Any other request gets the first challenge. `ending` is sent in Authentication-Info with the body. With `bound`, a round
+    counts only for its connection, as in NTLM.
     """
     asks, answers, ends = [("WWW-Authenticate", "Authorization", "Authentication-Info"),
                            ("Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info")][proxy]

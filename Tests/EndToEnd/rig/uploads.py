@@ -1,4 +1,4 @@
-"""A server for bodies larger than memory: asks for a log-in before the body where it is announced, and remembers what came."""
+"""A server for bodies larger than memory: it requires a login before an announced body, and records what it receives."""
 import hashlib
 import re
 
@@ -6,9 +6,9 @@ from .scripted import Request, ScriptedServer
 
 
 class UploadServer(ScriptedServer):
-    """`handler` is a check such as DigestCheck or NtlmCheck, asked once for each request, before its body.
+    """`handler` is a check such as DigestCheck or NtlmCheck, called once for each request, before its body.
 
-    `bodies` has (connection, bytes, SHA-256) of each that came, whether it was let through or not.
+    `bodies` contains (connection, bytes, SHA-256) of each body received, whether it was accepted or not.
     """
 
     def __init__(self, handler):
@@ -26,7 +26,7 @@ class UploadServer(ScriptedServer):
                 answer = self.handler(request)
                 is_announced = request.header("Expect") == "100-continue"
                 if is_announced and not answer.startswith(b"HTTP/1.1 2"):
-                    # What the client does now, with the connection or the body, is its own affair.
+                    # The client may now send the body or close the connection.
                     connection.sendall(answer)
                     continue
                 if is_announced:
@@ -44,7 +44,7 @@ class UploadServer(ScriptedServer):
             if line == b"\r\n":
                 return head
             if not head and not re.match(rb"[A-Z]+ ", line):
-                raise ValueError("bytes of a body where a request was to begin")
+                raise ValueError("bytes of a body instead of a request line")
             head += line
         return b""
 

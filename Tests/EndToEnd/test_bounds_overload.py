@@ -1,28 +1,31 @@
-"""Floods: of requests, answers, notifications, giant lines, denials, by clients that read or do not; and what others feel of it.
+"""Overload by requests, answers, notifications, long lines and denials, by clients that read or do not read, and the effect on
+other clients.
 
-The ratios allow for the machine: a flood takes a whole processor for its own side, and the tests another one.
+The allowed ratios take into account that the sending client and the tests each use a processor.
 """
 import pytest
 
 from rig.audit import events
 from rig.bodies import eventually
-from rig.floods import Others, Raw, line
+from rig.overload import Others, Raw, line
 from rig.scripted import response
 
+pytestmark = pytest.mark.tier3("overloads the broker, and compares times")
+
 MEGABYTE = 1 << 20
-FELT = 40  # times as long as alone, which is a tenth of a millisecond; with what the floods cost Python
-SENSELESS = 1024  # of the specification
+FELT = 40  # the factor to the time without load, a tenth of a millisecond; it includes the cost of the senders in Python
+SENSELESS = 1024  # from the specification
 
 
 @pytest.fixture
 def others(stage):
-    # At the level debug each notification is a line on the disk.
+    # At the log level debug, each notification writes a line to the disk.
     return Others(stage.client(broker=stage.broker("--log-level", "notice")))
 
 
 @pytest.fixture
 def raw(stage):
-    """More connections, that are ended with the test."""
+    """Opens further connections, which are closed at the end of the test."""
     made = []
 
     def make(**more):
@@ -46,31 +49,31 @@ def pings(count, first=0):
     ("cancellations", line("$/cancelRequest", {"id": 1}) * 500),
     ("empty lines", b"[]\n" + b"\n" * 60000),
 ], ids=lambda value: value if isinstance(value, str) else "")
-def test_floods_by_who_reads(stage, others, raw, name, data):
-    """Four of them at once."""
+def test_repeated_messages_of_clients_that_read(stage, others, raw, name, data):
+    """Four such clients at once."""
     broker = stage.brokers[0]
     before = broker.peak_kilobytes
-    crowd = [raw().flood(data).drain() for _ in range(4)]
-    eventually(lambda: sum(one.sent for one in crowd) > len(data), "nothing is taken")
-    others.ratio(f"four floods of {name}", FELT)
+    crowd = [raw().repeat(data).drain() for _ in range(4)]
+    eventually(lambda: sum(one.sent for one in crowd) > len(data), "the broker has read too little")
+    others.ratio(f"four clients that repeat {name}", FELT)
     assert broker.peak_kilobytes - before < 64 << 10
 
 
 @pytest.mark.parametrize("name,data", [("pings", pings(200)), ("documents", line("rpc.discover", number=1) * 200)])
-def test_floods_by_who_does_not_read(stage, others, raw, name, data):
-    """Little is kept of the replies, then nothing is read any more; all comes in the end."""
+def test_repeated_messages_of_clients_that_do_not_read(stage, others, raw, name, data):
+    """Few replies are buffered, then nothing more is read; all arrive in the end."""
     broker = stage.brokers[0]
     before = broker.peak_kilobytes
-    crowd = [raw().flood(data) for _ in range(8)]
+    crowd = [raw().repeat(data) for _ in range(8)]
 
     def is_quiet():
         sent = [one.sent for one in crowd]
         return not crowd[0].is_over.wait(1) and sent == [one.sent for one in crowd] and min(sent) > 0
 
-    eventually(is_quiet, "they are read without end", 60)
-    others.ratio(f"eight that flood with {name} and read nothing", 3)
+    eventually(is_quiet, "the broker does not stop reading", 60)
+    others.ratio(f"eight clients that repeat {name} and read nothing", 3)
     growth = broker.peak_kilobytes - before
-    print(f"eight that flood with {name} and read nothing: {growth / 1024:.0f} MiB more")
+    print(f"eight clients that repeat {name} and read nothing: {growth / 1024:.0f} MiB more")
     assert growth < 8 * (12 << 10), f"{growth} kB"
     calls = 1000
     patient = raw().send(line("rpc.discover", number=0) + pings(calls, 1)) if name == "documents" else raw().send(pings(calls + 1))
@@ -78,7 +81,7 @@ def test_floods_by_who_does_not_read(stage, others, raw, name, data):
 
 
 def test_documents_are_not_lost(stage, others, raw):
-    """Three hundred replies of 150 kB that nobody reads are more than the queue may have; they are made when there is room."""
+    """Three hundred replies of 150 kB that are not read exceed the queue; they are made when it has room."""
     broker = stage.brokers[0]
     before = broker.peak_kilobytes
     reader = raw()
@@ -89,15 +92,15 @@ def test_documents_are_not_lost(stage, others, raw):
 
 
 def test_a_line_without_end(stage, others, raw):
-    """Told once, kept nowhere, and the connection goes on behind it."""
+    """It is reported once and not buffered, and the connection continues after it."""
     broker = stage.brokers[0]
     giant = raw().send(b"{" + b"x" * (17 * MEGABYTE))
     assert [message["error"]["data"]["kind"] for message in giant.messages(1)] == ["tooLarge"]
     before = broker.resident_kilobytes
     peak = broker.peak_kilobytes
-    giant.flood(b"x" * MEGABYTE)
+    giant.repeat(b"x" * MEGABYTE)
     eventually(lambda: giant.sent > 200 * MEGABYTE, lambda: f"{giant.sent} bytes", 60)
-    others.ratio("a line without end", FELT)
+    others.ratio("an endless line", FELT)
     assert broker.peak_kilobytes - peak < 1024 and broker.resident_kilobytes - before < 1024
     giant.is_over.set()
     giant.thread.join()
@@ -108,8 +111,8 @@ def test_a_line_without_end(stage, others, raw):
 @pytest.mark.parametrize("text", [
     b'{"jsonrpc":"2.0","id":77,"result":{"action":"cancel"}}', b"{", b"[]",
 ], ids=["replies", "no JSON", "no requests"])
-def test_nonsense(stage, others, raw, text):
-    """Some is passed over, and replies are counted; too much in a row ends the connection, and no other."""
+def test_malformed_messages(stage, others, raw, text):
+    """Some malformed messages are ignored, and replies counted; too many in a row end that connection, and no other."""
 
     def told(one, count=None):
         return [message.get("id") or message["error"]["data"]["kind"] for message in one.messages(count)]
@@ -122,16 +125,16 @@ def test_nonsense(stage, others, raw, text):
     assert found[-1] == "protocolViolation" and len(found) == (1 if errors == 0 else errors + 2)
     some.send(line("ping", number=2))
     assert told(some, 1) == [2]
-    crowd = [raw().flood((text + b"\n") * 100).drain() for _ in range(20)]
-    others.ratio("twenty that send nonsense", FELT)
+    crowd = [raw().repeat((text + b"\n") * 100).drain() for _ in range(20)]
+    others.ratio("twenty clients that send malformed messages", FELT)
     for one in crowd:
         one.thread.join(20)
-        assert not one.thread.is_alive(), "it is read without end"
+        assert not one.thread.is_alive(), "it is read without limit"
     ignored = others.client.call("server/status", {})["result"]["ignoredReplies"]
     assert ignored >= 22 * SENSELESS or errors
 
 
-def test_who_subscribes_to_events_and_does_not_read(stage, others, raw):
+def test_a_subscriber_to_events_that_does_not_read(stage, others, raw):
     broker = stage.brokers[0]
     before = broker.peak_kilobytes
     subscriber = raw()
@@ -139,10 +142,10 @@ def test_who_subscribes_to_events_and_does_not_read(stage, others, raw):
     subscriber.send(line("events/subscribe", number=1))
     assert subscriber.messages(1)[0]["result"] == {}
     writer = raw()
-    writer.send(line("initialize", name, 0)).flood(line("session/clear", {"origin": f"http://{'h' * 60}"}, 1) * 100).drain()
-    log = "a client does not read and is disconnected"
-    # Some 400 bytes each, until they are 32 MiB.
-    eventually(lambda: log in broker.log, "it is kept", 120)
+    writer.send(line("initialize", name, 0)).repeat(line("session/clear", {"origin": f"http://{'h' * 60}"}, 1) * 100).drain()
+    log = "client disconnected: it does not read"
+    # About 400 bytes each, 32 MiB in all.
+    eventually(lambda: log in broker.log, "the broker does not close the connection", 120)
     others.ratio("a subscriber that does not read", FELT)
     writer.is_over.set()
     assert subscriber.is_closed()
@@ -150,18 +153,18 @@ def test_who_subscribes_to_events_and_does_not_read(stage, others, raw):
 
 
 @pytest.mark.parametrize("hosts", [1, 5000])
-def test_denials_do_not_push_out_the_account(stage, hosts):
-    """Of the same, or of many different ones: few lines; those of another client are all there."""
+def test_denials_do_not_displace_audit_records(stage, hosts):
+    """Equal or different denials: few records; all records of another client are there."""
     broker = stage.configured('[fetch]\ndeny = ["*.denied.test"]\n')
     client, other = stage.client(broker=broker), stage.client(broker=broker, name="other")
     for number in range(5000):
         assert client.fetch(f"http://h{number % hosts}.denied.test/")["error"]["data"]["kind"] == "denied"
     other.fetch("http://mine.denied.test/")
-    eventually(lambda: any(event["origin"] == "http://mine.denied.test" for event in events(broker)), "another's is missing")
+    eventually(lambda: any(event["origin"] == "http://mine.denied.test" for event in events(broker)), "no audit record of the other client")
     assert len(events(broker)) <= 2 + min(hosts, 33)
 
 
-def test_questions_do_not_push_out_the_account(stage):
+def test_questions_do_not_displace_audit_records(stage):
     server = stage.server(lambda request: response(401, b"", f'WWW-Authenticate: Basic realm="{request.target}"'))
     client = stage.client(answer=lambda challenge: {"action": "continue"})
     for number in range(300):

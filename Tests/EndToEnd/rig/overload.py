@@ -1,4 +1,4 @@
-"""Clients that behave badly, and what the others feel of it."""
+"""Clients that misbehave, and measurements of their effect on other clients."""
 import json
 import socket
 import statistics
@@ -29,8 +29,8 @@ class Raw:
         self.sent += len(data)
         return self
 
-    def flood(self, data):
-        """Sends `data` again and again, as fast as it is taken, until `end`, or until the broker closes."""
+    def repeat(self, data):
+        """Sends `data` repeatedly, as fast as the broker receives it, until `end`, or until the broker closes the connection."""
 
         def run():
             self.socket.settimeout(0.2)
@@ -50,7 +50,7 @@ class Raw:
         return self
 
     def drain(self):
-        """Reads, and throws away, beside the flood."""
+        """Reads and discards data while the other thread sends."""
 
         def run():
             while not self.is_over.is_set():
@@ -66,7 +66,7 @@ class Raw:
         return self
 
     def messages(self, count=None, seconds=30):
-        """The next `count` messages, or all until the broker closes."""
+        """Returns the next `count` messages, or all until the broker closes the connection."""
         self.socket.settimeout(seconds)
         buffer, found = b"", []
         while count is None or len(found) < count:
@@ -78,12 +78,12 @@ class Raw:
         return found
 
     def last_words(self, seconds=30):
-        """All bytes until the broker closes, in whatever framing."""
+        """Returns all bytes until the broker closes the connection, in any framing."""
         self.socket.settimeout(seconds)
         return b"".join(iter(lambda: self.socket.recv(1 << 16), b""))
 
     def is_closed(self, seconds=10):
-        """Whether the broker has closed it; what has come is thrown away."""
+        """Whether the broker has closed the connection; discards received data."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self.socket.settimeout(left)
@@ -102,7 +102,7 @@ class Raw:
 
 
 class Others:
-    """A client that does nothing wrong: how long its pings take, beside how long they took when nothing else happened."""
+    """A well-behaved client, which measures the duration of its pings, relative to that without other load."""
 
     def __init__(self, client, count=200):
         self.client = client
@@ -117,10 +117,10 @@ class Others:
         return statistics.median(times)
 
     def ratio(self, what, at_most, tries=5):
-        """The best of some tries, for the machine has other things to do; printed for whoever runs the tests with -s."""
+        """Returns the best of some attempts, because other programs run on the machine; prints it for pytest -s."""
         best = min(self._measured(at_most, tries))
         print(f"{what}: others' pings take {best:.2f} times as long as alone ({self.idle * 1e6:.0f} µs)")
-        assert best <= at_most, f"{what}: the others wait {best:.2f} times as long"
+        assert best <= at_most, f"{what}: other clients wait {best:.2f} times as long"
         return best
 
     def _measured(self, at_most, tries):

@@ -1,0 +1,159 @@
+"""The agent's translations: the catalogues are complete, and every text that a window shows is translated."""
+import gettext
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from rig.broker import ROOT
+from rig.catalogues import compiled
+from rig.desktop import Desktop
+from test_agent import EXAMPLES, question
+from test_agent_looks import WINDOWS, Shower
+from test_agent_texts import KINDS, Roomy, hostile
+
+from watchword_agent import messages, texts
+from watchword_agent.fallbacks import conversation
+
+PO = ROOT / "contrib" / "agent" / "po"
+CATALOGUES = sorted(PO.glob("*.po"))
+#: The widgets of GTK itself, which it translates.
+OF_GTK = ("Close", "Maximize", "Minimize", "Caps Lock is on", "AdwViewSwitcher")
+
+
+@pytest.fixture(scope="module")
+def pseudo(tmp_path_factory):
+    """A catalogue that puts each message into brackets."""
+    folder = tmp_path_factory.mktemp("po")
+    english, marked = folder / "en.po", folder / "pseudo.po"
+    subprocess.run(["msginit", "--no-translator", "--locale=en", f"--input={PO}/watchword-agent.pot", f"--output-file={english}"], check=True)
+    subprocess.run(["msgfilter", "--keep-header", f"--input={english}", f"--output-file={marked}", "sed", "-z", "s/^/⟦/; s/$/⟧/"], check=True)
+    return marked
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the agent's sources with compiled catalogues."""
+    copy = shutil.copytree(PO.parent, tmp_path_factory.mktemp("tree") / "agent", ignore=shutil.ignore_patterns(".build-locale"))
+    subprocess.run([copy / "po" / "update"], check=True)
+    return copy
+
+
+def strings(value):
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in strings(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in strings(one)]
+    return [value, value.rpartition("/")[2], *value.split(":")] if isinstance(value, str) else []
+
+
+def untranslated(text, data):
+    """Returns the rest of a text without translations, the data of the question, and fingerprints."""
+    while (inner := re.sub("⟦[^⟦⟧]*⟧", "", text)) != text:
+        text = inner
+    for one in sorted(filter(None, data), key=len, reverse=True):
+        text = text.replace(one, "")
+    return re.sub(r"\b([0-9A-F]{2}[:\s]?){32}\b", "", text)
+
+
+def check(desktop, window, data, minimum=8):
+    """Checks the texts of the widgets, and what a screen reader gets of them."""
+    desktop.hear("⟦")
+    said = [*window["texts"], *(one["name"] for one in desktop.heard() if one["name"] not in OF_GTK)]
+    left = {text: rest for text in said if text not in OF_GTK and re.search("[^\\W\\d_]", rest := untranslated(text, data))}
+    assert left == {} and sum("⟦" in text for text in said) > minimum, (left, said)
+
+
+def test_the_template_is_up_to_date():
+    subprocess.run([PO / "update", "--check"], check=True)
+
+
+def test_a_new_message_makes_the_catalogues_out_of_date(tree, tmp_path):
+    copy = shutil.copytree(tree, tmp_path / "agent")
+    with open(copy / "watchword_agent" / "texts.py", "a") as texts_file:
+        texts_file.write('_("a new message")\n')
+    checked = subprocess.run([copy / "po" / "update", "--check"], capture_output=True, text=True)
+    assert checked.returncode == 1 and "out of date; run contrib/agent/po/update: de.po" in checked.stderr
+    subprocess.run([copy / "po" / "update"], check=True)
+    assert all('msgid "a new message"' in file.read_text() for file in (copy / "po").glob("*.po*"))
+
+
+@pytest.mark.parametrize("file", CATALOGUES, ids=lambda file: file.stem)
+def test_a_catalogue_is_complete_and_has_the_placeholders_and_alt_keys_of_the_messages(file):
+    assert "de" in [one.stem for one in CATALOGUES]
+    checked = subprocess.run(["msgfmt", "--check", "--check-accelerators=_", "--statistics", "--output-file=/dev/null", file],
+                             capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
+    assert checked.returncode == 0 and re.fullmatch(r"\d+ translated messages\.\n", checked.stderr), checked.stderr
+
+
+@pytest.mark.parametrize("environment, found", [
+    ({"LANG": "de_AT.UTF-8"}, "_Passwort"), ({"LANG": "de_DE", "LC_ALL": "C"}, "_Password"), ({}, "_Password"),
+    ({"LANG": "en_GB.UTF-8", "LANGUAGE": "fr:de_DE@euro"}, "_Passwort"), ({"LC_MESSAGES": "he_IL.UTF-8", "LANG": "de_DE"}, "_Password")])
+def test_the_language_is_that_of_the_environment(tree, environment, found):
+    """Without a catalogue the texts are English."""
+    said = subprocess.run(["/usr/bin/python3", "-c", "from watchword_agent.messages import _; print(_('_Password'))"], cwd=tree,
+                          capture_output=True, text=True, env={"PYTHONDONTWRITEBYTECODE": "1", **environment})
+    assert said.stdout == f"{found}\n", said
+
+
+@pytest.fixture
+def use():
+    yield messages.use
+    messages.use(gettext.NullTranslations())
+
+
+def test_counts_dates_and_quotations_are_those_of_the_language(use):
+    use(compiled(PO / "de.po"))
+    assert [texts.waiting(count) for count in (0, 1, 2)] == ["", "1 weitere Frage", "2 weitere Fragen"]
+    assert texts.date("2026-03-21T10:21:24Z") == "21. März 2026"
+    assert texts.heading(question("auth.challenge/proxy")).startswith("Beim Proxy ")
+    # A quotation cannot be ended from inside in any language.
+    assert texts.quoted("Staff“ und „sicher") == "„Staff' und 'sicher“"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_fallbacks_have_no_text_that_is_not_translated(use, pseudo, name):
+    use(compiled(pseudo))
+    for asked in (question(name), hostile(name)):
+        for line in conversation._lines(asked):
+            data = [f"  {issuer}" for issuer in texts.issuers(asked)] + [texts.fingerprint(one.sha256) for one in asked.chain]
+            assert not line.text or "⟦" in line.text or line.text in data, line
+
+
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory, pseudo):
+    desktop = Desktop(tmp_path_factory.mktemp("pseudo"))
+    yield desktop, Shower(desktop, f"po={pseudo}")
+    desktop.end()
+
+
+@pytest.mark.tier3("windows")
+@pytest.mark.parametrize("kind", WINDOWS)
+def test_every_text_of_a_window_is_translated(translated, kind):
+    desktop, show = translated
+    window = show(kind, expand=True)
+    name, changes = WINDOWS[kind]
+    params = json.loads((EXAMPLES / f"{name}.json").read_text())["params"]
+    check(desktop, window, strings([params, changes]) + ["CORP\\"])
+    desktop.picture(f"pseudo-{kind}")
+
+
+@pytest.mark.tier3("windows")
+@pytest.mark.parametrize("page", ["saved", "recent"])
+def test_every_text_of_the_saved_logins_is_translated(translated, page):
+    desktop, show = translated
+    space = {"protocol": "https", "host": "intranet.example", "port": 443, "realm": "Staff", "isProxy": False}
+    listed = [{"id": f"{source}:1", "type": kind, "source": source, "user": "bob", "protectionSpace": space}
+              for source in ("session", "keyring") for kind in ("password", "token", "trust", "certificate")]
+    kinds = ["credentialUsed", "credentialRefused", "sessionCleared", "grantRevoked", "eventsLost", "denied", "trustAccepted",
+             "challengeAnswered", "consentAnswered", "credentialStored", "locked"]
+    client = {"executable": "/usr/bin/mytool", "pid": 7}
+    events = [{"kind": kind, "time": "2025-11-20T20:00:00Z", "client": client, "user": "bob", "protectionSpace": space,
+               "source": "keyring", "count": 2} for kind in kinds]
+    saved = {"credentials": listed, "keyring": {"state": "locked", "reason": "it is locked"}}
+    window = show.send({"saved": saved, "events": events, "page": page})
+    check(desktop, window, strings([listed, events]) + ["https", "it is locked"])
+    desktop.picture(f"pseudo-{page}")
