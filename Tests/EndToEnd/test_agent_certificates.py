@@ -1,4 +1,4 @@
-"""The list of client certificates of the agent, without windows: what is found, what it shows, and its order."""
+"""The list of client certificates of the agent, without windows: its entries, their texts and their order."""
 import base64
 import datetime
 import json

@@ -1,5 +1,6 @@
 """The running broker as a process: which configuration it reads, and how it is told to read it again."""
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -55,9 +56,11 @@ def check(path: str) -> Optional[str]:
 
 
 def _program() -> Optional[str]:
-    """Returns the program beside the agent's own, or in PATH."""
-    beside = os.path.join(os.path.dirname(os.path.realpath(__file__)), *[".."] * 4, "bin", "watchword")
-    return os.path.normpath(beside) if os.access(beside, os.X_OK) else shutil.which("watchword")
+    """Returns the program that was installed with the agent, or the one in PATH."""
+    agent = pathlib.Path(__file__).resolve().parents[1]
+    installed = agent.parents[2] / "bin" / "watchword"
+    is_installed = agent.parts[-3:] == ("lib", "watchword", "agent") and os.access(installed, os.X_OK)
+    return str(installed) if is_installed else shutil.which("watchword")
 
 
 def _is_broker(pid: object) -> bool:

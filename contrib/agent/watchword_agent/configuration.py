@@ -86,7 +86,7 @@ def changed(text: str, section: str, key: str, value: Value) -> str:
 def write(path: str, before: str, after: str, check: Callable[[str], Optional[str]]) -> None:
     """Replaces `before`, which was read from the file, with `after`, unless `check` returns an error; raises `Unusable`.
 
-    A symbolic link stays one: the file it leads to is replaced. The file's permissions are kept, without writing by others.
+    A symbolic link stays one: the file it leads to is replaced. The file's permissions stay, without writing by others.
     """
     real = os.path.realpath(path)
 

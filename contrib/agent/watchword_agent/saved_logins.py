@@ -20,7 +20,7 @@ def matches(entry: Message, text: str) -> bool:
 
 
 def has_alternatives(entry: Message, credentials: list[Message]) -> bool:
-    """Whether another user's login is saved for the same protection space, so that one of them is the default."""
+    """Whether another user's login is saved for the same protection space, of which one is the default."""
     return entry.get("user") is not None and any(
         other.get("user") not in (None, entry["user"]) and _place(other) == _place(entry) for other in credentials)
 

@@ -85,7 +85,7 @@ class CertificateWindow(base.QuestionWindow):
         if not typed:
             self._list.select_best()
             self._list.focus()
-        # The token of the previous answer; otherwise a person who is typing can continue.
+        # The token of the previous answer. Otherwise typing can continue.
         elif not self._list.select(typed):
             self._list.select_other()
         self._selected()

@@ -11,7 +11,7 @@ from . import parts
 
 _IDLE, _LIFETIME = ("limits", "session-idle-s"), ("limits", "session-lifetime-s")
 _SHARING, _KEYRING, _AUDIT = ("sharing", "session"), ("keyring", "enabled"), ("audit", "enabled")
-_SHARED = {"user": N_("All my programs"), "ask": N_("Programs that I allow"), "client": N_("Only the one that logged in")}
+_SHARED = {"user": N_("All my programs"), "ask": N_("Programs that I allow"), "client": N_("Only the program that logged in")}
 
 
 class SettingsPage(Adw.Bin):
