@@ -16,7 +16,6 @@ class ListPage(Adw.Bin):
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
-        self.frame: Optional[Gtk.ListBox] = None
 
     def fill(self, rows: list[Gtk.Widget], empty: Empty, note: Optional[Gtk.Widget] = None, button: Optional[Gtk.Button] = None) -> None:
         """Replaces the contents. `note` is shown above the rows, `button` below the text of an empty page."""
@@ -24,10 +23,10 @@ class ListPage(Adw.Bin):
             orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_top=18, margin_bottom=18, margin_start=12, margin_end=12)
         if note:
             box.append(note)
-        self.frame = parts.boxed(*rows) if rows else None
-        if self.frame:
-            parts.name(self.frame, self._title)
-            box.append(self.frame)
+        if rows:
+            frame = parts.boxed(*rows)
+            parts.name(frame, self._title)
+            box.append(frame)
         else:
             icon, title, description = empty
             # A status page parses its description as markup.

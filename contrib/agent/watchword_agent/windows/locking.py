@@ -55,7 +55,7 @@ class Locking:
                 self._call(method, {"passphrase": secret} if len(secret) else {}, then)
             secret.wipe()
 
-        parts.break_plainly(dialog)
+        parts.finish(dialog)
         dialog.connect("response", responded)
         dialog.present()
         field.entry.grab_focus()

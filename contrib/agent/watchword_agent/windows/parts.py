@@ -2,7 +2,7 @@
 import re
 from typing import Callable, Iterable, Optional, Sequence
 
-from gi.repository import Gdk, GObject, Gtk, Pango
+from gi.repository import Adw, Gdk, GObject, Gtk, Pango
 
 from ..messages import _
 
@@ -54,6 +54,21 @@ def break_plainly(widget: Gtk.Widget) -> None:
     while child:
         break_plainly(child)
         child = child.get_next_sibling()
+
+
+def finish(dialog: Adw.MessageDialog) -> None:
+    """Suppresses hyphens in a dialogue, and names its buttons, whose own names contain the underscores of the mnemonics."""
+    break_plainly(dialog)
+
+    def below(widget: Gtk.Widget) -> None:
+        if isinstance(widget, Gtk.Button) and widget.get_label():
+            name(widget, plain(widget.get_label()))
+        child = widget.get_first_child()
+        while child:
+            below(child)
+            child = child.get_next_sibling()
+
+    below(dialog)
 
 
 def name(widget: Gtk.Widget, text: str) -> None:

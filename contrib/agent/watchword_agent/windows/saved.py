@@ -37,6 +37,7 @@ class SavedWindow(Adw.Window):
         self._lay_out()
         self.connect("close-request", lambda *_args: closed())
         self._shortcuts(closed)
+        self.connect("notify::focus-widget", lambda *_args: self.get_focus() or GLib.idle_add(self._focus_page))
         self._broker = BrokerConnection(
             path, [("initialize", {"client": {"name": "watchword-agent --list", "version": VERSION}, "protocolVersion": 1,
                                    "capabilities": {"challenge": {"delivery": "none"}}}), ("events/subscribe", {})], self._take)
@@ -157,6 +158,12 @@ class SavedWindow(Adw.Window):
             self._search.set_search_mode(False)
         if name == "settings":
             self._settings.refresh()
+
+    def _focus_page(self) -> bool:
+        """Moves the focus into the page: a widget that had the focus was replaced or disabled."""
+        if self.get_focus() is None:
+            self._stack.get_visible_child().child_focus(Gtk.DirectionType.TAB_FORWARD) or self.child_focus(Gtk.DirectionType.TAB_FORWARD)
+        return GLib.SOURCE_REMOVE
 
     def _show_page(self, name: str) -> None:
         self._stack.set_visible_child_name(name)

@@ -20,11 +20,12 @@ class SavedPage(list_page.ListPage):
         super().__init__(_("Saved Logins"))
         self._call, self._toast, self._unlock, self._refresh = call, toast, unlock, refresh
         self._words = ""
+        self._reply: Message = {}
         self.is_locked = False
 
     def show_reply(self, reply: Message) -> None:
         """Shows a reply to `credential/list`."""
-        error = reply.get("error")
+        self._reply, error = reply, reply.get("error")
         self.is_locked = bool(error) and (error.get("data") or {}).get("kind") == "locked"
         if self.is_locked:
             return self.fill([], (
@@ -34,18 +35,17 @@ class SavedPage(list_page.ListPage):
             return self.fill([], ("system-lock-screen-symbolic", _("No Access"), shown(error.get("message"), 200)))
         result = reply["result"]
         credentials = saved_logins.in_order(result["credentials"])
-        self.fill([self._row(one, credentials) for one in credentials], (
-            "dialog-password-symbolic", _("No Saved Logins"), _("Logins that servers have accepted are shown here.")),
-            self._keyring_note(result.get("keyring") or {}))
-        if self.frame:
-            self.frame.set_filter_func(lambda row: saved_logins.matches(row.entry, self._words))
-            self.frame.set_placeholder(parts.label(_("No saved login contains these words."), "nothing", align=Gtk.Align.CENTER))
+        # Rows are made only for the found logins: GTK 4.8 does not tell screen readers that a row is hidden.
+        found = [one for one in credentials if saved_logins.matches(one, self._words)]
+        empty = ("edit-find-symbolic", _("No Results"), _("No saved login contains these words.")) if credentials else (
+            "dialog-password-symbolic", _("No Saved Logins"), _("Logins that servers have accepted are shown here."))
+        self.fill([self._row(one, credentials) for one in found], empty, self._keyring_note(result.get("keyring") or {}))
 
     def search(self, words: str) -> None:
         """Shows only the logins whose host, user or realm contains the words."""
         self._words = words
-        if self.frame:
-            self.frame.invalidate_filter()
+        if self._reply:
+            self.show_reply(self._reply)
 
     def _keyring_note(self, keyring: Message) -> Optional[Gtk.Widget]:
         if keyring.get("state") not in ("locked", "unavailable"):
@@ -77,7 +77,6 @@ class SavedPage(list_page.ListPage):
         if has_alternatives and one.get("isDefault"):
             what = _("{login} · used by default").format(login=what)
         row = list_page.row(place, what)
-        row.entry = one
         if has_alternatives and not one.get("isDefault"):
             row.add_suffix(list_page.icon_button(
                 "starred-symbolic", _("Use by Default"), _("Use {login} at {place} by default").format(login=user, place=place),
@@ -108,7 +107,7 @@ class SavedPage(list_page.ListPage):
             if response == "forget":
                 self._call("credential/forget", {"id": identifier}, self._forgotten)
 
-        parts.break_plainly(dialog)
+        parts.finish(dialog)
         dialog.connect("response", responded)
         dialog.present()
 

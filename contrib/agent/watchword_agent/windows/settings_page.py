@@ -7,11 +7,11 @@ from .. import broker_process, configuration, durations, places
 from ..certificate_files import BLANKS
 from ..escaping import PATH_LIMIT, shown
 from ..messages import N_, _
-from . import parts
+from . import drop_down, parts
 
 _IDLE, _LIFETIME = ("limits", "session-idle-s"), ("limits", "session-lifetime-s")
 _SHARING, _KEYRING, _AUDIT = ("sharing", "session"), ("keyring", "enabled"), ("audit", "enabled")
-_SHARED = {"user": N_("All my programs"), "ask": N_("Programs that I allow"), "client": N_("Only the program that logged in")}
+_SHARED = {"user": N_("All my programs"), "ask": N_("Programs that I allow"), "client": N_("Only the connection that logged in")}
 
 
 class SettingsPage(Adw.Bin):
@@ -92,11 +92,9 @@ class SettingsPage(Adw.Bin):
 
     def _choice(self, title: str, subtitle: str, option: tuple[str, str], offered: Sequence[configuration.Value], words: list[str],
                 value: configuration.Value) -> Adw.ActionRow:
-        choice = Gtk.DropDown(model=Gtk.StringList.new(words), valign=Gtk.Align.CENTER)
-        parts.name(choice.get_first_child(), _("{title}: choose").format(title=title))
-        choice.set_selected(list(offered).index(value) if value in offered else Gtk.INVALID_LIST_POSITION)
-        choice.connect("notify::selected", lambda *_: self._set(option, offered[choice.get_selected()]))
-        return _row(title, subtitle, choice)
+        selected = list(offered).index(value) if value in offered else None
+        choice = drop_down.DropDown(title, words, selected, lambda index: self._set(option, offered[index]))
+        return _row(title, subtitle, choice.widget)
 
     def _switch(self, title: str, subtitle: str, option: tuple[str, str], value: configuration.Value) -> Adw.ActionRow:
         switch = Gtk.Switch(valign=Gtk.Align.CENTER, active=value)
@@ -105,7 +103,7 @@ class SettingsPage(Adw.Bin):
 
 
 def _row(title: str, subtitle: str, control: Gtk.Widget) -> Adw.ActionRow:
-    row = Adw.ActionRow(use_markup=False, title=title, subtitle=subtitle, title_lines=0, subtitle_lines=0)
+    row = Adw.ActionRow(use_markup=False, title=title, subtitle=subtitle, title_lines=0, subtitle_lines=0, focusable=False)
     row.add_suffix(control)
     row.set_activatable_widget(control)
     parts.break_plainly(row)

@@ -47,6 +47,5 @@ _STYLE = """
 .details expander-widget > box > title { padding: 9px 12px; }
 .details .facts { padding-top: 0; }
 .details button { margin: 0 12px 12px 12px; }
-.nothing { padding: 24px; }
 .fingerprint { font-family: monospace; font-size: 90%; }
 """
