@@ -147,11 +147,11 @@ def test_saved_logins_are_locked_and_unlocked_with_a_passphrase(stage, opened, d
     assert not desktop.hear("Add Login", role="push button")["sensitive"]
     manager.press("Unlock")
     manager.window("Unlock Saved Logins")
-    desktop.hear("which is needed to unlock it")
+    desktop.hear("The passphrase of the lock is needed.")
     desktop.hear("Passphrase", role="password text", focused=True)
     desktop.type("not it")
     desktop.key("Return")
-    desktop.hear("wrong passphrase; retry in 1 s")
+    desktop.hear("The passphrase is wrong. Wait a few seconds before you try again.")
     desktop.key("Escape")
     manager.no_window("Unlock Saved Logins")
     # The broker accepts no passphrase in the first second after a wrong one.

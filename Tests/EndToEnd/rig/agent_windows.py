@@ -84,6 +84,11 @@ def is_laid_out(window, expand):
     details = [widget for widget in below(window) if isinstance(widget, parts.Details)] if expand else []
     if not window.get_height() or any(not one.inside.get_height() for one in details):
         return False
+    # The switcher of the pages moves to the bottom a moment after the window is too narrow for it.
+    bars = [widget for widget in below(window) if isinstance(widget, Adw.ViewSwitcherBar)]
+    titles = [widget for widget in below(window) if isinstance(widget, Adw.ViewSwitcherTitle)]
+    if any(bar.get_reveal() != title.get_title_visible() for bar, title in zip(bars, titles)):
+        return False
     whole = content(window)
     return whole.get_height() >= whole.measure(Gtk.Orientation.VERTICAL, whole.get_width()).minimum
 
@@ -125,7 +130,7 @@ def dialogue(window, name):
     elif name == "lock":
         window._locking.lock()
     else:
-        window._locking._unlocked({"error": {"message": "the broker was locked with a passphrase, which is needed to unlock it"}})
+        window._locking._unlocked({"error": {"data": {"kind": "locked"}}})
     return next(one for one in Gtk.Window.list_toplevels() if isinstance(one, Gtk.Window) and one.get_transient_for() is window)
 
 

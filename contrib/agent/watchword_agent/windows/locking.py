@@ -34,9 +34,14 @@ class Locking:
     def _unlocked(self, reply: Message) -> None:
         error = reply.get("error")
         if error:
-            self._ask(
-                _("Unlock Saved Logins"), shown(error.get("message"), 200), _("_Passphrase"), _("_Unlock"), "broker/unlock", self._unlocked)
+            self._ask(_("Unlock Saved Logins"), _problem(error), _("_Passphrase"), _("_Unlock"), "broker/unlock", self._tried)
         self._changed()
+
+    def _tried(self, reply: Message) -> None:
+        error = reply.get("error") or {}
+        if (error.get("data") or {}).get("kind") == "locked":
+            reply = {"error": {"message": _("The passphrase is wrong. Wait a few seconds before you try again.")}}
+        self._unlocked(reply)
 
     def _ask(self, heading: str, body: str, title: str, act: str, method: str, then: Callable[[Message], None]) -> None:
         dialog = Adw.MessageDialog(transient_for=self._window, modal=True, heading=heading, body=body)
@@ -59,3 +64,11 @@ class Locking:
         dialog.connect("response", responded)
         dialog.present()
         field.entry.grab_focus()
+
+
+def _problem(error: Message) -> str:
+    """Returns why the broker is still locked."""
+    known = {
+        "locked": _("The passphrase of the lock is needed."),
+        "busy": _("That was too soon after a wrong passphrase. Wait a few seconds before you try again.")}
+    return known.get((error.get("data") or {}).get("kind"), "") or shown(error.get("message"), 200)

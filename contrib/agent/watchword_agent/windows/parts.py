@@ -20,10 +20,10 @@ def screen_size() -> tuple[int, int]:
     return min((one.width for one in sizes), default=1024), min((one.height for one in sizes), default=600)
 
 
-def width() -> int:
-    """Returns the width of a question window, for the desktop's text size."""
+def width(usual: int = _WIDTH) -> int:
+    """Returns the width of a window, by default of a question, for the desktop's text size."""
     dpi = Gtk.Settings.get_default().get_property("gtk-xft-dpi")
-    scaled = _WIDTH * max(1.0, dpi / 1024 / 96) if dpi > 0 else _WIDTH
+    scaled = usual * max(1.0, dpi / 1024 / 96) if dpi > 0 else usual
     return min(int(scaled), screen_size()[0] - 2 * _SCREEN_MARGIN)
 
 

@@ -10,13 +10,15 @@ from ..messages import _
 from . import add_login, list_page, locking, parts, permissions_page, saved_page, settings_page
 
 _row = list_page.row
+# Wide enough for the switcher of the pages in the header bar.
+_WIDTH = 860
 
 
 class SavedWindow(Adw.Window):
     """Manages saved logins and permissions, and shows recent audit records."""
 
     def __init__(self, path: str, closed: Callable[[], None]) -> None:
-        super().__init__(title=_("Saved Logins"), default_width=860, default_height=620, accessible_role=Gtk.AccessibleRole.WINDOW)
+        super().__init__(title=_("Saved Logins"), default_width=parts.width(_WIDTH), default_height=620, accessible_role=Gtk.AccessibleRole.WINDOW)
         self._path = path
         self._stack = Adw.ViewStack(vexpand=True)
         self._toasts = Adw.ToastOverlay(child=self._stack)

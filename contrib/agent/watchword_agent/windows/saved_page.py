@@ -54,9 +54,13 @@ class SavedPage(list_page.ListPage):
         is_locked = keyring["state"] == "locked"
         note = parts.notice(text, "plain" if is_locked else "dim-label", "dialog-information-symbolic")
         if is_locked:
+            # Below the text: beside it, large text would have no room.
+            both = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
+            both.append(note)
             button = parts.button(_("Unloc_k Keyring"), self._unlock_keyring)
-            button.set_valign(Gtk.Align.CENTER)
-            note.append(button)
+            button.set_halign(Gtk.Align.END)
+            both.append(button)
+            return both
         return note
 
     def _unlock_keyring(self) -> None:
