@@ -104,7 +104,8 @@ class _Row(Gtk.ListBoxRow):
 
 
 def _row(title: str, choice: Optional[Choice], *lines: str) -> _Row:
-    row = _Row()
+    # Enter activates the row. Without this, it would press the default button and send a certificate that was selected by itself.
+    row = _Row(receives_default=True)
     row.choice, row.title = choice, title
     row.mark = Gtk.Image(icon_name="object-select-symbolic", opacity=0, accessible_role=Gtk.AccessibleRole.PRESENTATION)
     texts = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, hexpand=True)
