@@ -191,6 +191,16 @@ def test_the_broker_reads_a_written_configuration(stage, tmp_path):
     eventually(lambda: "configuration reloaded" in broker.log, lambda: broker.log)
 
 
+@pytest.mark.parametrize("spell", [lambda path: ["--config", path], lambda path: [f"--config={path}"]], ids=["word", "equals"])
+@pytest.mark.parametrize("place", [str, os.path.relpath], ids=["absolute", "relative"])
+def test_the_brokers_configuration_is_found(stage, tmp_path, spell, place):
+    """A relative path is returned as it is; the settings page then changes nothing."""
+    (tmp_path / "own.toml").write_text("")
+    path = place(str(tmp_path / "own.toml"))
+    assert broker_process.configuration_file(stage.broker(*spell(path)).process.pid) == path
+    assert broker_process.configuration_file(stage.broker().process.pid).endswith("/watchword/config.toml")
+
+
 def test_only_the_broker_gets_a_signal():
     other = subprocess.Popen(["sleep", "60"])
     try:

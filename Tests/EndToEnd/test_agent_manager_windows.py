@@ -8,6 +8,7 @@ from rig.agents import RunningAgent
 from rig.bodies import eventually
 from rig.broker import program
 from rig.desktop import Desktop
+from rig.keyring import SCHEMA
 from rig.scripted import basic_server
 from rig.subjects import Consenter, Relay, flatpak
 
@@ -165,6 +166,18 @@ def test_saved_logins_are_locked_and_unlocked_with_a_passphrase(stage, opened, d
     desktop.key("Return")
     eventually(lambda: "result" in client.call("credential/list"), desktop.summary)
     desktop.hear("No Saved Logins")
+
+
+def test_a_locked_keyring_is_unlocked(stage, opened, desktop):
+    """With the rig's keyring, whose own window is answered at once."""
+    item = ({"xdg:schema": SCHEMA, "server": "intranet.example", "protocol": "https", "user": "bob"}, stage.secret())
+    broker = stage.broker(environment=stage.keyring().start_rig("ask", item).for_broker)
+    manager = opened(broker)
+    desktop.hear("The keyring cannot be used: ")
+    desktop.picture("locked-keyring")
+    manager.press("Unlock Keyring")
+    desktop.hear("https://intranet.example: “bob”, saved in the keyring", role="list item")
+    assert not any("Unlock Keyring" in one["name"] for one in desktop.heard())
 
 
 def test_a_permission_is_revoked(stage, opened, desktop):

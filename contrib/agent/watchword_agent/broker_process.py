@@ -15,14 +15,13 @@ CHECK_SECONDS = 5
 
 
 def configuration_file(pid: object) -> str:
-    """Returns the path of the configuration that the broker reads: that of its option `--config`, or else the usual one."""
+    """Returns the path of the configuration that the broker reads: that of its option `--config`, which can be relative to an
+    unknown directory, or else the usual one."""
     words = _words(pid) if _is_broker(pid) else []
     for index, word in enumerate(words):
         name, equals, path = word.partition("=")
         if name == "--config":
-            path = path if equals else "".join(words[index + 1:index + 2])
-            if os.path.isabs(path):
-                return path
+            return path if equals else "".join(words[index + 1:index + 2])
     return places.configuration_file()
 
 

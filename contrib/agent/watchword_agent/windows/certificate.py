@@ -99,7 +99,7 @@ class CertificateWindow(base.QuestionWindow):
         except certificate_files.NotUsable as problem:
             self._problem.set_label(str(problem))
             self._problem.set_visible(True)
-            (self._list if choice else self._file.entry).grab_focus()
+            self._list.focus() if choice else self._file.entry.grab_focus()
             return None
         return answers.certificate(file, key, buffers.take(self._passphrase.entry), self._keep.chosen)
 

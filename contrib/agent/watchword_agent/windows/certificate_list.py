@@ -19,7 +19,7 @@ class CertificateList(Gtk.Box):
 
     def __init__(self, accepted: Sequence[str], changed: Callable[[], None], activated: Callable[[], None]) -> None:
         super().__init__(orientation=Gtk.Orientation.VERTICAL, spacing=3, visible=False)
-        self._accepted, self._now = accepted, datetime.datetime.utcnow()
+        self._accepted, self._now = accepted, datetime.datetime.now(datetime.timezone.utc)
         self._frame = frame = parts.boxed()
         frame.set_selection_mode(Gtk.SelectionMode.BROWSE)
         frame.set_sort_func(lambda one, other: (self._rank(one) > self._rank(other)) - (self._rank(one) < self._rank(other)))

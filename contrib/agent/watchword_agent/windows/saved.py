@@ -55,6 +55,7 @@ class SavedWindow(Adw.Window):
             self._toast(_("{path} cannot be read: {reason}").format(path=problem.filename, reason=problem.strerror))
         self._show_recent()
         self._ask_saved()
+        self._call("keyring/status", {}, self._saved.show_keyring)
         self._permissions.refresh()
         self._call("server/status", {}, lambda reply: self._settings.set_broker((reply.get("result") or {}).get("pid")))
 

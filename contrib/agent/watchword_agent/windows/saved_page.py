@@ -21,6 +21,7 @@ class SavedPage(list_page.ListPage):
         self._call, self._toast, self._unlock, self._refresh = call, toast, unlock, refresh
         self._words = ""
         self._reply: Message = {}
+        self._keyring: Message = {}
         self.is_locked = False
 
     def show_reply(self, reply: Message) -> None:
@@ -39,7 +40,7 @@ class SavedPage(list_page.ListPage):
         found = [one for one in credentials if saved_logins.matches(one, self._words)]
         empty = ("edit-find-symbolic", _("No Results"), _("No saved login contains these words.")) if credentials else (
             "dialog-password-symbolic", _("No Saved Logins"), _("Logins that servers have accepted are shown here."))
-        self.fill([self._row(one, credentials) for one in found], empty, self._keyring_note(result.get("keyring") or {}))
+        self.fill([self._row(one, credentials) for one in found], empty, self._keyring_note())
 
     def search(self, words: str) -> None:
         """Shows only the logins whose host, user or realm contains the words."""
@@ -47,7 +48,15 @@ class SavedPage(list_page.ListPage):
         if self._reply:
             self.show_reply(self._reply)
 
-    def _keyring_note(self, keyring: Message) -> Optional[Gtk.Widget]:
+    def show_keyring(self, reply: Message) -> None:
+        """Shows a reply to `keyring/status`: a list can be read although the keyring is locked."""
+        self._keyring = reply.get("result") or {}
+        if self._reply:
+            self.show_reply(self._reply)
+
+    def _keyring_note(self) -> Optional[Gtk.Widget]:
+        listed = (self._reply.get("result") or {}).get("keyring") or {}
+        keyring = listed if listed.get("state") in ("locked", "unavailable") else self._keyring
         if keyring.get("state") not in ("locked", "unavailable"):
             return None
         text = _("The keyring cannot be used: {reason}").format(reason=shown(keyring.get("reason"), 200))
@@ -67,6 +76,8 @@ class SavedPage(list_page.ListPage):
         def unlocked(reply: Message) -> None:
             if "error" in reply:
                 self._toast(_("The keyring was not unlocked: {reason}").format(reason=shown(reply["error"].get("message"), 200)))
+            else:
+                self.show_keyring(reply)
             self._refresh()
 
         self._call("keyring/unlock", {}, unlocked)

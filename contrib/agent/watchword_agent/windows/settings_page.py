@@ -1,4 +1,5 @@
 """The page of settings, which writes the broker's configuration."""
+import os
 from typing import Any, Optional, Sequence
 
 from gi.repository import Adw, Gtk
@@ -46,6 +47,8 @@ class SettingsPage(Adw.Bin):
             self._page.remove(group)
         self._groups = []
         try:
+            if not os.path.isabs(path):
+                raise configuration.Unusable(_("The broker was started with a relative path to its configuration, so the file is unknown"))
             self._text = configuration.read(path)
             values = configuration.values(self._text)
         except configuration.Unusable as problem:
