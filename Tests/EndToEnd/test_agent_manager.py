@@ -233,6 +233,13 @@ def test_other_addresses_are_explained(text, said):
         address.space(text)
 
 
+@pytest.mark.parametrize("text, is_readable", [
+    ("http://intranet.example", True), ("HTTP://192.0.2.1:8080/x", True), ("https://intranet.example", False), ("intranet.example", False),
+    ("http://127.0.0.1:8080", False), ("http://localhost", False), ("http://[::1]/", False), ("http://", False), ("", False)])
+def test_a_password_sent_over_a_network_in_the_clear_is_recognized(text, is_readable):
+    assert address.is_readable_on_the_network(text) is is_readable
+
+
 # Lists
 
 def entry(user="bob", host="intranet.example", realm="Staff", **more):

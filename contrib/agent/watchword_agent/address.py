@@ -2,9 +2,11 @@
 import urllib.parse
 from typing import Any
 
+from . import texts
 from .certificate_files import BLANKS
 from .escaping import shown
 from .messages import _
+from .question import Space
 
 _PORTS = {"http": 80, "https": 443}
 # Letters that the two versions of IDNA encode differently.
@@ -30,6 +32,15 @@ def space(text: str) -> dict[str, Any]:
     if not host or any(character.isspace() for character in host) or port == 0:
         raise Unusable(_("{text} is not an address: type a host or a URL").format(text=shown(text)))
     return {"protocol": parts.scheme, "host": _ascii(host), "port": port or _PORTS[parts.scheme]}
+
+
+def is_readable_on_the_network(text: str) -> bool:
+    """Whether a password for the address is sent without encryption over a network."""
+    try:
+        found = space(text)
+    except Unusable:
+        return False
+    return found["protocol"] == "http" and not texts.is_this_machine(Space("http", found["host"], found["port"], None, "", False, False))
 
 
 def _ascii(host: str) -> str:

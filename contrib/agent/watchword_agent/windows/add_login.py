@@ -72,7 +72,7 @@ class AddLoginWindow(Adw.Window):
 
     def _changed(self, *_args: Any) -> None:
         text = self._address.entry.get_text()
-        self._unsafe.set_visible(text.strip().lower().startswith("http://"))
+        self._unsafe.set_visible(address.is_readable_on_the_network(text))
         # An address with a mistake is explained when it is sent.
         has_password = self._secret.entry.get_delegate().get_text_length() > 0
         self._add.set_sensitive(not self._is_sent and bool(text.strip()) and bool(self._user.entry.get_text()) and has_password)
