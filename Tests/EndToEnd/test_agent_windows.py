@@ -1,4 +1,5 @@
 """The agent's windows with real servers and a real display, operated with the keyboard."""
+import json
 import os
 
 import pytest
@@ -10,6 +11,7 @@ from rig.desktop import Desktop
 from rig.scripted import ScriptedServer, basic_server, response
 from rig.subjects import Relay, flatpak
 from rig.tls import PASSPHRASE
+from test_client_certificates import broker_with_token  # noqa: F401
 
 pytestmark = pytest.mark.tier3("windows")
 
@@ -26,8 +28,8 @@ def started(stage, desktop):
     """`started(broker)` starts an agent that is registered with the broker."""
     agents = []
 
-    def start(broker=None):
-        agents.append(RunningAgent(stage.folder, broker or stage.broker(), desktop))
+    def start(broker=None, environment=None):
+        agents.append(RunningAgent(stage.folder, broker or stage.broker(), desktop, environment=environment))
         return agents[-1].wait_until_registered()
 
     yield start
@@ -187,6 +189,52 @@ def test_a_client_certificate_is_named(stage, started, desktop, certificates, cl
     desktop.type(PASSPHRASE)
     agent.press("Use Certificate", "Return")
     assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"
+
+
+def test_a_used_certificate_is_listed_afterwards(stage, started, desktop, certificates, client_nginx):
+    """The certificate is selected although another one was used later, because its issuer is accepted."""
+    server = client_nginx()
+    broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
+    agent, client = started(broker), stage.client(delivery=None)
+    remembered = audit.state(broker) / "agent-certificates.json"
+    remembered.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    remembered.write_text(json.dumps([
+        {"certificate": str(certificates / "stranger.pem"), "privateKey": str(certificates / "stranger.key")},
+        {"certificate": str(certificates / "client.pem"), "privateKey": str(certificates / "client-locked.key")}]))
+    fetch = ask(client, f"{server.url}/page.txt")
+    agent.window("Client Certificate")
+    desktop.hear("Alice Client, Issued by Test authority · valid until ", role="list item", focused=True)
+    assert not any(one["name"] == "Certificate: PEM, PKCS#12 or pkcs11: URI" for one in desktop.heard()), "only for other files"
+    desktop.key("Down")
+    desktop.hear("Stranger Client, Issued by Another authority", role="list item", focused=True)
+    desktop.key("Up")
+    desktop.hear("Alice Client", role="list item", focused=True)
+    desktop.hear("Use Certificate", role="push button", sensitive=True)
+    desktop.picture("certificate-list")
+    desktop.key("Return")
+    desktop.hear("Passphrase or PIN", role="password text", focused=True)
+    desktop.type(PASSPHRASE)
+    desktop.key("Return")
+    assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"
+    eventually(lambda: "client.pem" in json.loads(remembered.read_text())[0]["certificate"], remembered.read_text)
+    assert remembered.stat().st_mode & 0o777 == 0o600 and PASSPHRASE not in remembered.read_text()
+
+
+def test_a_certificate_on_a_token_is_chosen_with_the_keyboard(stage, started, desktop, broker_with_token, client_nginx, token):
+    server = client_nginx("on", "TLSv1.2")
+    agent, client = started(broker_with_token, environment=token.environment), stage.client(delivery=None)
+    fetch = ask(client, f"{server.url}/page.txt")
+    for pin in ("000000", token.pin):
+        agent.window("Client Certificate")
+        desktop.hear("On the token “watchword”", role="list item", focused=pin != token.pin)
+        if pin != token.pin:
+            desktop.key("Return")
+        else:
+            desktop.hear("The passphrase or PIN is wrong or missing. Attempt 2.")
+        desktop.hear("Passphrase or PIN", role="password text", focused=True)
+        desktop.type(pin)
+        agent.press("Use Certificate", "Return")
+    assert client.wait(fetch)["result"]["status"] == 200
 
 
 def test_a_server_is_trusted_by_the_button_and_not_by_enter(stage, started, desktop, tls_server, certificates):

@@ -2,7 +2,8 @@
 `{"row":[…]}` for a row of the saved logins. For each line it prints the Alt keys of the window, its size, all its texts, those that
 are cut or hyphenated, and those that are outside of the window and cannot be scrolled to; the window stays until the next line.
 
-`{"saved":…,"events":[…]}` shows the window of the saved logins, with this result of `credential/list` and these audit records.
+`{"saved":…,"events":[…],"page":…}` shows a page of the saved logins, with this result of `credential/list` and these audit
+records; also with `grants`, the list of `grant/list`, and with `dialogue`: `add`, `lock` or `unlock`.
 The arguments `rtl` and `text=2` set the direction of the layout and the size of text; `po=FILE` sets the catalogue. With
 `behind` the windows do not have the focus until they are brought to the front, which no window manager of the tests can do."""
 import json
@@ -62,7 +63,7 @@ def keys(window):
 
 
 def labels(window):
-    return [label for label in below(window) if isinstance(label, Gtk.Label) and label.get_child_visible()]
+    return [label for label in below(window) if isinstance(label, Gtk.Label) and label.get_child_visible() and label.get_mapped()]
 
 
 def cut(window):
@@ -82,6 +83,11 @@ def is_laid_out(window, expand):
     """Whether the window has its size. The window manager grants it a moment after the window has asked for it."""
     details = [widget for widget in below(window) if isinstance(widget, parts.Details)] if expand else []
     if not window.get_height() or any(not one.inside.get_height() for one in details):
+        return False
+    # The switcher of the pages moves to the bottom a moment after the window is too narrow for it.
+    bars = [widget for widget in below(window) if isinstance(widget, Adw.ViewSwitcherBar)]
+    titles = [widget for widget in below(window) if isinstance(widget, Adw.ViewSwitcherTitle)]
+    if any(bar.get_reveal() != title.get_title_visible() for bar, title in zip(bars, titles)):
         return False
     whole = content(window)
     return whole.get_height() >= whole.measure(Gtk.Orientation.VERTICAL, whole.get_width()).minimum
@@ -115,6 +121,17 @@ def texts_of(widget):
         if widget.find_property(name):
             found.append(widget.get_property(name))
     return [text for text in found if isinstance(text, str) and text]
+
+
+def dialogue(window, name):
+    """Opens a dialogue of the saved logins, and returns its window."""
+    if name == "add":
+        window._add_login()
+    elif name == "lock":
+        window._locking.lock()
+    else:
+        window._locking._unlocked({"error": {"data": {"kind": "locked"}}})
+    return next(one for one in Gtk.Window.list_toplevels() if isinstance(one, Gtk.Window) and one.get_transient_for() is window)
 
 
 def main():
@@ -160,7 +177,10 @@ def main():
             rows[0]._show_recent()
             rows[0]._show_saved({"result": message["saved"]})
             rows[0]._stack.set_visible_child_name(message["page"])
+            rows[0]._permissions.show_reply({"result": {"grants": message.get("grants", [])}})
             rows[0].present()
+            if message.get("dialogue"):
+                rows.insert(0, dialogue(rows[0], message["dialogue"]))
         elif "row" in message:
             rows.append(Gtk.Window(default_width=400, child=parts.boxed(saved._row(*message["row"]))))
             rows[0].present()

@@ -6,7 +6,7 @@ from typing import Callable, Optional, Sequence
 
 from gi.repository import GLib
 
-from . import VERSION, answers
+from . import VERSION, answers, places, recent_files
 from .connection import BrokerConnection, Message
 from .presenter import Presenter
 from .question import NotUnderstood, Question, read
@@ -125,6 +125,7 @@ class Agent:
             if self._asking is presenter:
                 self._asking = None
                 self._typed_files.record(question, answer)
+                self._remember_files(answer)
                 if answers.is_refusal(answer):
                     self._programs_refused.add(question.requester.subject)
                 self._act(self._queue.answered(answer))
@@ -133,6 +134,12 @@ class Agent:
             presenter.present(question, self._queue.waiting, answered, failed)
         except Exception as problem:  # of any kind: unless the next presenter is tried, the question waits until its deadline
             failed(f"{type(problem).__name__}: {problem}")
+
+    def _remember_files(self, answer: answers.Answer) -> None:
+        try:
+            recent_files.record(places.recent_certificates(), answer)
+        except OSError as problem:
+            say(f"cannot remember the certificate file in {problem.filename}: {problem.strerror}")
 
     def _watch_deadline(self) -> None:
         if self._deadline:

@@ -25,7 +25,7 @@ SSH_ASKPASS, the terminal.
 """
 EXITS = """\
 exit codes:
-  0  ended by SIGTERM or Ctrl-C, or the list was closed
+  0  ended by SIGTERM or Ctrl-C, or the manager was closed
   1  no way to show questions, or the broker allows no agents on this socket
   3  another agent runs in this session
   64 invalid arguments
@@ -42,7 +42,7 @@ def _arguments(words: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = _Parser(
         prog="watchword-agent", description=DESCRIPTION, epilog=EXITS, formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False)
-    parser.add_argument("--list", action="store_true", help="show saved logins and recent use instead of questions")
+    parser.add_argument("--list", action="store_true", help="manage saved logins, permissions and settings instead of showing questions")
     parser.add_argument(
         "--fallback", choices=list(FALLBACKS), metavar="NAME", help=f"use only this fallback: {', '.join(FALLBACKS)}")
     parser.add_argument("--socket", metavar="PATH", help="the broker's socket (default: $WATCHWORD_SOCKET, or below $XDG_RUNTIME_DIR)")

@@ -1,4 +1,4 @@
-"""The paths of the socket, the lock and the audit log."""
+"""The paths of the socket, the lock, the audit log, the configuration, and the list of certificate files."""
 import os
 import pathlib
 
@@ -20,5 +20,20 @@ def socket_path() -> str:
 
 def audit_file() -> pathlib.Path:
     """Returns the path of the broker's audit log."""
+    return _state_folder() / "audit.jsonl"
+
+
+def recent_certificates() -> str:
+    """Returns the path of the list of certificate files that were used recently."""
+    return str(_state_folder() / "agent-certificates.json")
+
+
+def configuration_file() -> str:
+    """Returns the path of the configuration, unless the broker was started with another one."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(folder, "watchword", "config.toml")
+
+
+def _state_folder() -> pathlib.Path:
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return pathlib.Path(state) / "watchword" / "audit.jsonl"
+    return pathlib.Path(state) / "watchword"

@@ -2,7 +2,7 @@
 import re
 from typing import Callable, Iterable, Optional, Sequence
 
-from gi.repository import Gdk, GObject, Gtk, Pango
+from gi.repository import Adw, Gdk, GObject, Gtk, Pango
 
 from ..messages import _
 
@@ -20,10 +20,10 @@ def screen_size() -> tuple[int, int]:
     return min((one.width for one in sizes), default=1024), min((one.height for one in sizes), default=600)
 
 
-def width() -> int:
-    """Returns the width of a question window, for the desktop's text size."""
+def width(usual: int = _WIDTH) -> int:
+    """Returns the width of a window, by default of a question, for the desktop's text size."""
     dpi = Gtk.Settings.get_default().get_property("gtk-xft-dpi")
-    scaled = _WIDTH * max(1.0, dpi / 1024 / 96) if dpi > 0 else _WIDTH
+    scaled = usual * max(1.0, dpi / 1024 / 96) if dpi > 0 else usual
     return min(int(scaled), screen_size()[0] - 2 * _SCREEN_MARGIN)
 
 
@@ -54,6 +54,21 @@ def break_plainly(widget: Gtk.Widget) -> None:
     while child:
         break_plainly(child)
         child = child.get_next_sibling()
+
+
+def finish(dialog: Adw.MessageDialog) -> None:
+    """Suppresses hyphens in a dialogue, and names its buttons, whose own names contain the underscores of the mnemonics."""
+    break_plainly(dialog)
+
+    def below(widget: Gtk.Widget) -> None:
+        if isinstance(widget, Gtk.Button) and widget.get_label():
+            name(widget, plain(widget.get_label()))
+        child = widget.get_first_child()
+        while child:
+            below(child)
+            child = child.get_next_sibling()
+
+    below(dialog)
 
 
 def name(widget: Gtk.Widget, text: str) -> None:

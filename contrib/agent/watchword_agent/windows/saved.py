@@ -1,35 +1,45 @@
-"""The window of saved logins and their recent use."""
-from typing import Any, Callable
+"""The window of saved logins, recent use, permissions and settings."""
+from typing import Any, Callable, Optional
 
-from gi.repository import Adw, GLib, Gtk
+from gi.repository import Adw, GLib, GObject, Gtk
 
-from .. import VERSION, places, recent, texts
+from .. import VERSION, places, recent
 from ..connection import BrokerConnection, Message
-from ..escaping import quoted, shown
+from ..escaping import shown
 from ..messages import _
-from . import parts
+from . import add_login, list_page, locking, parts, permissions_page, saved_page, settings_page
+
+_row = list_page.row
+# Wide enough for the switcher of the pages in the header bar.
+_WIDTH = 860
 
 
 class SavedWindow(Adw.Window):
-    """Lists saved logins, with a button to forget each, and recent audit records."""
+    """Manages saved logins and permissions, and shows recent audit records."""
 
     def __init__(self, path: str, closed: Callable[[], None]) -> None:
-        super().__init__(title=_("Saved Logins"), default_width=640, default_height=620, accessible_role=Gtk.AccessibleRole.WINDOW)
+        super().__init__(title=_("Saved Logins"), default_width=parts.width(_WIDTH), default_height=620, accessible_role=Gtk.AccessibleRole.WINDOW)
         self._path = path
-        self._switcher_title = Adw.ViewSwitcherTitle(title=_("Saved Logins"))
         self._stack = Adw.ViewStack(vexpand=True)
-        self._switcher_title.set_stack(self._stack)
         self._toasts = Adw.ToastOverlay(child=self._stack)
-        header = Adw.HeaderBar(title_widget=self._switcher_title, centering_policy=Adw.CenteringPolicy.STRICT)
-        whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
-        whole.append(header)
-        whole.append(self._toasts)
-        self.set_content(whole)
-        self._saved = self._page("saved", _("Saved"), "dialog-password-symbolic")
-        self._recent = self._page("recent", _("Recent Use"), "document-open-recent-symbolic")
+        self._locking = locking.Locking(self, self._call, self._ask_saved, self._toast)
+        self._saved = saved_page.SavedPage(self._call, self._toast, self._locking.unlock, self._ask_saved)
+        self._recent = list_page.ListPage(_("Recent Use"))
+        self._permissions = permissions_page.PermissionsPage(self._call, self._toast)
+        self._settings = settings_page.SettingsPage()
+        self._adding: Optional[add_login.AddLoginWindow] = None
+        self._has_keyring = True
         self._events: list[recent.Event] = []
+        for page, name, title, icon in (
+                (self._saved, "saved", _("Saved"), "dialog-password-symbolic"),
+                (self._recent, "recent", _("Recent Use"), "document-open-recent-symbolic"),
+                (self._permissions, "permissions", _("Permissions"), "security-high-symbolic"),
+                (self._settings, "settings", _("Settings"), "emblem-system-symbolic")):
+            self._stack.add_titled(page, name, title).set_icon_name(icon)
+        self._lay_out()
         self.connect("close-request", lambda *_args: closed())
         self._shortcuts(closed)
+        self.connect("notify::focus-widget", lambda *_args: self.get_focus() or GLib.idle_add(self._focus_page))
         self._broker = BrokerConnection(
             path, [("initialize", {"client": {"name": "watchword-agent --list", "version": VERSION}, "protocolVersion": 1,
                                    "capabilities": {"challenge": {"delivery": "none"}}}), ("events/subscribe", {})], self._take)
@@ -45,11 +55,19 @@ class SavedWindow(Adw.Window):
             self._toast(_("{path} cannot be read: {reason}").format(path=problem.filename, reason=problem.strerror))
         self._show_recent()
         self._ask_saved()
+        self._call("keyring/status", {}, self._saved.show_keyring)
+        self._permissions.refresh()
+        self._call("server/status", {}, lambda reply: self._settings.set_broker((reply.get("result") or {}).get("pid")))
 
     def _lost(self, reason: str) -> None:
-        self._fill(self._saved, [], ("network-offline-symbolic", _("No Broker"), _("{reason}. Trying again.").format(
-            reason=shown(reason[:1].upper() + reason[1:], 200))))
-        self._fill(self._recent, [], ("network-offline-symbolic", _("No Broker"), _("Recent use is shown while the broker runs.")))
+        said = _("{reason}. Trying again.").format(reason=shown(reason[:1].upper() + reason[1:], 200))
+        self._saved.fill([], ("network-offline-symbolic", _("No Broker"), said))
+        self._permissions.fill([], ("network-offline-symbolic", _("No Broker"), said))
+        self._recent.fill([], ("network-offline-symbolic", _("No Broker"), _("Recent use is shown while the broker runs.")))
+        self._settings.set_broker(None)
+        self._allow(False)
+        if self._adding:
+            self._adding.fail(said)
 
     def _take(self, message: Message) -> None:
         if message.get("method") == "credential/changed":
@@ -60,110 +78,112 @@ class SavedWindow(Adw.Window):
                 self._events = [message["params"], *self._events][:recent.EVENT_LIMIT]
                 self._show_recent()
                 self._ask_saved()
+                self._permissions.refresh()
         elif isinstance(message.get("id"), int):
             self._broker.refuse(message["id"], -32601, "This program does not support that method.")
 
-    def _ask_saved(self) -> None:
-        self._broker.call("credential/list", {}, self._show_saved)
+    def _call(self, method: str, params: Message, then: Callable[[Message], None]) -> None:
+        self._broker.call(method, params, then)
 
-    # Saved
+    def _ask_saved(self) -> None:
+        self._call("credential/list", {}, self._show_saved)
 
     def _show_saved(self, reply: Message) -> None:
-        if "error" in reply:
-            return self._fill(self._saved, [], (
-                "system-lock-screen-symbolic", _("No Access"), shown(reply["error"].get("message"), 200)))
-        result = reply["result"]
-        credentials = sorted(result["credentials"], key=lambda one: (recent.site(one), str(one.get("user"))))
-        keyring = result.get("keyring") or {}
-        note = ""
-        if keyring.get("state") in ("locked", "unavailable"):
-            note = _("The keyring cannot be used: {reason}").format(reason=shown(keyring.get("reason"), 200))
-        self._fill(self._saved, [self._saved_row(one) for one in credentials], (
-            "dialog-password-symbolic", _("No Saved Logins"), _("Logins that servers have accepted are shown here.")), note)
-
-    def _saved_row(self, one: Message) -> Adw.ActionRow:
-        place, space = recent.site(one), one["protectionSpace"]
-        user = texts.saved_entry(one)
-        what = texts.saved(user, texts.entry_place(one))
-        if space.get("realm"):
-            what = _("{login} · the server says {text}").format(login=what, text=quoted(space["realm"], 40))
-        row = _row(place, what)
-        button = Gtk.Button(icon_name="user-trash-symbolic", valign=Gtk.Align.CENTER, tooltip_text=_("Forget"))
-        button.add_css_class("flat")
-        parts.name(button, _("Forget {login} at {place}").format(login=user, place=place))
-        heading = _("Forget This Certificate?") if one.get("type") in ("trust", "certificate") else _("Forget This Login?")
-        button.connect("clicked", lambda *_args: self._confirm(one["id"], heading, place, user))
-        row.add_suffix(button)
-        return row
-
-    def _confirm(self, identifier: str, heading: str, place: str, user: str) -> None:
-        """Asks for confirmation: removal from the keyring cannot be undone."""
-        dialog = Adw.MessageDialog(
-            transient_for=self, modal=True, heading=heading,
-            body=_("{login} at {place}. If nothing else is saved for it, you will be asked again.").format(login=user, place=place))
-        dialog.add_response("cancel", _("_Cancel"))
-        dialog.add_response("forget", _("_Forget"))
-        dialog.set_response_appearance("forget", Adw.ResponseAppearance.DESTRUCTIVE)
-        dialog.set_default_response("cancel")
-        dialog.set_close_response("cancel")
-
-        def responded(_dialog: Adw.MessageDialog, response: str) -> None:
-            if response == "forget":
-                self._broker.call("credential/forget", {"id": identifier}, self._forgotten)
-
-        parts.break_plainly(dialog)
-        dialog.connect("response", responded)
-        dialog.present()
-
-    def _forgotten(self, reply: Message) -> None:
-        error = reply.get("error")
-        self._toast(_("Cannot forget: {reason}").format(reason=shown(error.get("message"), 200)) if error else _("Forgotten"))
-        self._ask_saved()
-
-    # Recent use
+        self._has_keyring = ((reply.get("result") or {}).get("keyring") or {}).get("state") != "unavailable"
+        self._saved.show_reply(reply)
+        self._allow("error" not in reply)
+        self._lock.set_sensitive("error" not in reply or self._saved.is_locked)
+        title = _("Unlock") if self._saved.is_locked else _("Lock")
+        self._lock.set_tooltip_text(title)
+        parts.name(self._lock, title)
 
     def _show_recent(self) -> None:
         rows = [_row(recent.what(event), recent.who(event)) for event in self._events]
-        self._fill(self._recent, rows, (
+        self._recent.fill(rows, (
             "document-open-recent-symbolic", _("No Recent Use"), _("Uses of your logins by programs are shown here.")))
 
-    # Parts
+    # Actions
 
-    def _page(self, identifier: str, title: str, icon: str) -> Adw.Bin:
-        page = Adw.Bin()
-        added = self._stack.add_titled(page, identifier, title)
-        added.set_icon_name(icon)
-        return page
+    def _allow(self, is_possible: bool) -> None:
+        """Enables the buttons that need the broker."""
+        for button in (self._add, self._find, self._lock):
+            button.set_sensitive(is_possible)
 
-    def _fill(self, page: Adw.Bin, rows: list[Gtk.Widget], empty: tuple[str, str, str], note: str = "") -> None:
-        box = Gtk.Box(
-            orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_top=18, margin_bottom=18, margin_start=12, margin_end=12)
-        if note:
-            box.append(parts.notice(note, "dim-label", "dialog-information-symbolic"))
-        if rows:
-            frame = parts.boxed(*rows)
-            parts.name(frame, _("Saved Logins") if page is self._saved else _("Recent Use"))
-            box.append(frame)
-        else:
-            icon, title, description = empty
-            # A status page parses its description as markup.
-            box.append(Adw.StatusPage(
-                icon_name=icon, title=title, description=GLib.markup_escape_text(description), vexpand=True))
-        page.set_child(Gtk.ScrolledWindow(
-            hscrollbar_policy=Gtk.PolicyType.NEVER, child=Adw.Clamp(maximum_size=640, child=box)))
+    def _add_login(self) -> None:
+        def closed(_window: Gtk.Window) -> None:
+            self._adding = None
+
+        if self._add.get_sensitive() and not self._adding:
+            self._show_page("saved")
+            self._adding = add_login.AddLoginWindow(self, self._call, self._has_keyring, lambda: self._toast(_("Added")))
+            self._adding.connect("unrealize", closed)
+            self._adding.present()
+
+    def _toggle_lock(self) -> None:
+        if self._lock.get_sensitive():
+            (self._locking.unlock if self._saved.is_locked else self._locking.lock)()
 
     def _toast(self, text: str) -> None:
         self._toasts.add_toast(Adw.Toast(title=GLib.markup_escape_text(text)))
 
+    # Parts
+
+    def _lay_out(self) -> None:
+        title = Adw.ViewSwitcherTitle(title=_("Saved Logins"), stack=self._stack)
+        self._add = _header_button("list-add-symbolic", _("Add Login"), self._add_login)
+        self._find = Gtk.ToggleButton(icon_name="edit-find-symbolic", tooltip_text=_("Search"))
+        parts.name(self._find, _("Search"))
+        self._lock = _header_button("system-lock-screen-symbolic", _("Lock"), self._toggle_lock)
+        header = Adw.HeaderBar(title_widget=title, centering_policy=Adw.CenteringPolicy.STRICT)
+        header.pack_start(self._add)
+        header.pack_start(self._find)
+        header.pack_end(self._lock)
+        words = Gtk.SearchEntry(placeholder_text=_("Host, user or realm"), hexpand=True)
+        parts.name(words, _("Host, user or realm"))
+        words.connect("search-changed", lambda entry: self._saved.search(entry.get_text()))
+        self._search = Gtk.SearchBar(child=Adw.Clamp(maximum_size=400, child=words))
+        self._search.connect_entry(words)
+        self._search.bind_property("search-mode-enabled", self._find, "active", GObject.BindingFlags.BIDIRECTIONAL)
+        self._find.connect("toggled", lambda button: button.get_active() and self._show_page("saved"))
+        self._stack.connect("notify::visible-child", lambda *_args: self._page_changed())
+        bar = Adw.ViewSwitcherBar(stack=self._stack)
+        # GTK loses a change of the layout that is made while it computes the layout.
+        title.connect("notify::title-visible", lambda *_args: GLib.idle_add(lambda: bar.set_reveal(title.get_title_visible())))
+        whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
+        for part in (header, self._search, self._toasts, bar):
+            whole.append(part)
+        self.set_content(whole)
+        self._allow(False)
+
+    def _page_changed(self) -> None:
+        name = self._stack.get_visible_child_name()
+        if name != "saved":
+            self._search.set_search_mode(False)
+        if name == "settings":
+            self._settings.refresh()
+
+    def _focus_page(self) -> bool:
+        """Moves the focus into the page: a widget that had the focus was replaced or disabled."""
+        if self.get_focus() is None:
+            self._stack.get_visible_child().child_focus(Gtk.DirectionType.TAB_FORWARD) or self.child_focus(Gtk.DirectionType.TAB_FORWARD)
+        return GLib.SOURCE_REMOVE
+
+    def _show_page(self, name: str) -> None:
+        self._stack.set_visible_child_name(name)
+
+    def _escape(self, closed: Callable[[], None]) -> None:
+        if self._search.get_search_mode():
+            self._search.set_search_mode(False)
+        else:
+            closed()
+
     def _shortcuts(self, closed: Callable[[], None]) -> None:
         keys = Gtk.ShortcutController(scope=Gtk.ShortcutScope.MANAGED)
-
-        def shown_page(name: str) -> bool:
-            self._stack.set_visible_child_name(name)
-            return True
-
         actions: dict[str, Callable[[], Any]] = {
-            "<Control>w|Escape": closed, "<Alt>s": lambda: shown_page("saved"), "<Alt>r": lambda: shown_page("recent")}
+            "<Control>w": closed, "Escape": lambda: self._escape(closed), "<Control>n": self._add_login, "<Control>l": self._toggle_lock,
+            "<Control>f": lambda: self._find.set_active(self._find.get_sensitive()),
+            "<Alt>s": lambda: self._show_page("saved"), "<Alt>r": lambda: self._show_page("recent"),
+            "<Alt>p": lambda: self._show_page("permissions"), "<Alt>t": lambda: self._show_page("settings")}
         for trigger, act in actions.items():
             keys.add_shortcut(Gtk.Shortcut(
                 trigger=Gtk.ShortcutTrigger.parse_string(trigger),
@@ -171,9 +191,8 @@ class SavedWindow(Adw.Window):
         self.add_controller(keys)
 
 
-def _row(title: str, subtitle: str) -> Adw.ActionRow:
-    # guard: agent-saved-host
-    row = Adw.ActionRow(use_markup=False, title=title, subtitle=subtitle, title_lines=0, subtitle_lines=0, activatable=False)
-    parts.break_plainly(row)
-    parts.name(row, _("{title}: {text}").format(title=title, text=subtitle))
-    return row
+def _header_button(icon: str, title: str, pressed: Callable[[], None]) -> Gtk.Button:
+    button = Gtk.Button(icon_name=icon, tooltip_text=title)
+    parts.name(button, title)
+    button.connect("clicked", lambda _: pressed())
+    return button
