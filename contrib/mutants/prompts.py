@@ -15,4 +15,6 @@ PROMPTS = [
     ("prompts-not-its-own", "$0.peer.pid != pid", "pid != 0", "BrokerTests.BrokerProgramPromptTests"),
     ("askpass-of-the-agent", "getenv(Self.agentVariable) == nil", "getenv(Self.agentVariable) != getenv(\"PATH\")",
      "Tests/EndToEnd/test_askpass.py"),
+    ("agent-askpass-is-another-program", "os.path.basename(os.path.realpath(self._program)) in _OURS", "False",
+     "Tests/EndToEnd/test_agent_prompts.py"),
 ]
