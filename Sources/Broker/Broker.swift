@@ -61,6 +61,7 @@ public actor Broker {
             return
         }
         desks.fetches.cancel(Array(desks.fetches.all))
+        desks.programPrompts.shutDown()
         for connection in desks.clients.all { desks.bodies.cancelAll(of: connection) }
         for connection in desks.clients.all { connection.close() }
         desks.session.forgetSession(because: "the broker is stopping")
@@ -114,6 +115,7 @@ extension Broker: ConnectionService {
             guard let connection = broker.desks.clients[connection] else { return }
             connection.hasInputEnded = true
             broker.desks.questions.leave(connection, because: .disconnected)
+            broker.desks.programPrompts.leave(connection, because: .disconnected)
             connection.closeIfDone()
         }
     }
@@ -124,6 +126,7 @@ extension Broker: ConnectionService {
             guard let connection = desks.clients.remove(connection) else { return }
             desks.fetches.cancel(connection.fetches.compactMap { desks.fetches[$0] })
             desks.bodies.forget(connection)
+            desks.programPrompts.forget(connection)
             desks.questions.forget(connection)
             desks.fetches.change { $0.forgetClient(connection.id.tag, connection.peer.subject) }
         }

@@ -188,6 +188,8 @@ struct AgentRegistration {
     let maxPending: Int?
     /// Whether the agent shows consent prompts (`auth/confirm`).
     let asksConfirm: Bool
+    /// Whether the agent shows prompts of programs (`auth/prompt`).
+    let asksPrompt: Bool
 
     func covers(_ space: ProtectionSpace) -> Bool { methods?.contains(space.authenticationMethod) ?? true }
 }

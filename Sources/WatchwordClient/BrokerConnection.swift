@@ -35,6 +35,8 @@ public final class BrokerConnection {
     public var onAgentChallenge: ((IncomingChallenge) -> AgentAnswer?)?
     /// Answers `auth/confirm`, for an agent; returns `nil` to send no answer.
     public var onConfirm: ((IncomingChallenge) -> JSON?)?
+    /// Answers `auth/prompt`, for an agent; returns `nil` to send no answer. The answer may contain a secret.
+    public var onPrompt: ((IncomingChallenge) -> JSON?)?
     /// Answers the broker's other requests; returns `nil` for an unknown method.
     public var onRequest: (String, JSON) -> JSON? = { _, _ in nil }
     /// Returns further descriptors to watch while waiting for the broker. Called before each wait.
@@ -137,10 +139,10 @@ public final class BrokerConnection {
             if let answer, !withdrawn.contains(number) {
                 try channel.send(.result(id: id, answer.json))
             }
-        case .request(let id, BrokerMethodName.authConfirm.rawValue, let params?) where onConfirm != nil:
+        case .request(let id, let method, let params?) where handler(of: method) != nil:
             guard case .integer(let number) = id, !isCancelling, !withdrawn.contains(number) else { return }
             let question = IncomingChallenge(params: params, request: number, connection: self)
-            if let answer = onConfirm?(question), !withdrawn.contains(number) {
+            if let answer = handler(of: method)?(question), !withdrawn.contains(number) {
                 try channel.send(.result(id: id, answer))
             }
         case .request(let id, BrokerMethodName.authCanAuthenticate.rawValue, let params?) where onCanAuthenticate != nil:
@@ -155,6 +157,15 @@ public final class BrokerConnection {
             receiveNotification(method, params)
         case .result, .error, .malformedReply, .empty, .invalid:
             break
+        }
+    }
+
+    /// Returns the handler of a request to agents that is not a challenge.
+    private func handler(of method: String) -> ((IncomingChallenge) -> JSON?)? {
+        switch BrokerMethodName(rawValue: method) {
+        case .authConfirm: onConfirm
+        case .authPrompt: onPrompt
+        default: nil
         }
     }
 
@@ -225,7 +236,7 @@ public final class BrokerConnection {
     }
 
     private static func isForPeople(_ method: String) -> Bool {
-        [BrokerMethodName.authChallenge, .authConfirm].contains { $0.rawValue == method }
+        [BrokerMethodName.authChallenge, .authConfirm, .authPrompt].contains { $0.rawValue == method }
     }
 }
 

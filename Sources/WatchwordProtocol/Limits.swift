@@ -40,6 +40,8 @@ public enum Limits {
     public static let recentCancels = 1024
     /// Programs whose prompts a person has stopped.
     public static let stoppedPrograms = 256
+    /// Size of the text of a program's prompt (`prompt/ask`); enough for all the lines that askpass shows.
+    public static let promptTextBytes = 256 << 10
     /// Range of `maxPending`, the number of simultaneous questions that a client or an agent accepts.
     public static let pendingQuestions = 1...1024
 

@@ -137,7 +137,7 @@ import WatchwordProtocol
 
     @Test(arguments: [
         "server/status", "agent/register", "credential/list", "session/clear", "broker/lock", "events/subscribe",
-        "grant/list", "grant/revoke", "keyring/unlock",
+        "grant/list", "grant/revoke", "keyring/unlock", "prompt/ask",
     ])
     func sandboxedProgramsAreDeniedManagementMethods(method: String) {
         let client = stage.connect(nil, subject: Self.maps)

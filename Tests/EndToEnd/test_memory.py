@@ -1,6 +1,8 @@
 """A password is not in the broker's memory any more after its last use."""
+import json
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -9,6 +11,7 @@ from rig import memory
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.keyring import settle
+from rig.prompt_agents import PromptAgent
 from rig.scripted import DigestCheck, basic_server, ScriptedServer, response
 
 if os.geteuid() != 0:
@@ -188,3 +191,22 @@ def test_rule_m5_a_crash_writes_neither_memory_nor_a_core_file(stage, crash):
     assert broker.process.wait(20) == -crash
     assert broker.log == before
     assert not list(broker.folder.glob("**/core*"))
+
+
+def test_no_copy_of_the_answer_to_a_prompt_remains(stage):
+    """The answer passes from the agent to the program, and is stored nowhere."""
+    secret, broker = stage.secret(), stage.broker()
+    agent, program = PromptAgent(stage.client(broker=broker, delivery=None)), ask_in_another_process(broker)
+    prompt = agent.next()
+    agent.answer(prompt, secret)
+    assert json.loads(program.communicate(timeout=30)[0])["result"] == {"value": secret}
+    assert places_after(broker, secret) == []
+
+
+def ask_in_another_process(broker):
+    """Starts a program that prompts: a process is never asked about its own prompts."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "prompt/ask", "params": {"text": "Password: ", "kind": "secret"}}
+    script = ("import socket, sys\nwire = socket.socket(socket.AF_UNIX)\nwire.connect(sys.argv[1])\n"
+              "wire.sendall(sys.argv[2].encode() + b'\\n')\nprint(wire.makefile().readline())")
+    return subprocess.Popen(
+        ["/usr/bin/python3", "-c", script, broker.socket, json.dumps(call)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)

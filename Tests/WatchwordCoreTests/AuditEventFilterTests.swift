@@ -36,6 +36,23 @@ import WatchwordProtocol
         for _ in 0..<2 { #expect(uses.count(try note(.credentialRefused), by: client, now: .zero) == 1) }
     }
 
+    @Test func repeatedPromptsOfOneProgramAreRecordedOnce() {
+        var events = AuditEventFilter()
+        var event = AuditEvent(.promptAsked, timeMs: 0, client: client)
+        event.program = "ssh"
+        #expect(events.count(event, now: .zero) == 1)
+        for second in 1...59 { #expect(events.count(event, now: .seconds(second)) == nil) }
+        #expect(events.count(event, now: .seconds(60)) == 60)
+        event.program = "sudo"
+        #expect(events.count(event, now: .seconds(60)) == 1)
+        // A program can name any number of callers.
+        let counts = (0..<1000).map { number in
+            event.program = "p\(number)"
+            return events.count(event, now: .seconds(61))
+        }
+        #expect(counts.count { $0 != nil } <= AuditEventFilter.maxDistinctPerClient)
+    }
+
     @Test func aUseAfterARefusalIsRecorded() throws {
         var uses = AuditEventFilter()
         for _ in 0..<3 {

@@ -75,13 +75,13 @@ import WatchwordProtocol
             "This key is not known by any other names.",
             "Are you sure you want to continue connecting (yes/no/[fingerprint])? ",
         ]
-        #expect(AskpassCommand.prompt(lines.joined(separator: "\n")) == lines.joined(separator: "\n"))
+        #expect(PromptText.beforeCursor(lines.joined(separator: "\n")) == lines.joined(separator: "\n"))
     }
 
     @Test func controlCharactersAreReplacedAndLongTextIsShortened() {
-        #expect(AskpassCommand.prompt("a\u{1B}[2J\r\nb\u{202E}:") == "a\u{FFFD}[2J\nb\u{FFFD}: ")
-        #expect(AskpassCommand.prompt("") == "Password: ")
-        let endless = AskpassCommand.prompt("first\n" + String(repeating: "\n", count: 100_000) + "last? ")
+        #expect(PromptText.beforeCursor("a\u{1B}[2J\r\nb\u{202E}:") == "a\u{FFFD}[2J\nb\u{FFFD}: ")
+        #expect(PromptText.beforeCursor("") == "Password: ")
+        let endless = PromptText.beforeCursor("first\n" + String(repeating: "\n", count: 100_000) + "last? ")
         #expect(endless.hasPrefix("first\n") && endless.hasSuffix("\nlast? ") && endless.count < 100)
     }
 }
@@ -90,5 +90,38 @@ import WatchwordProtocol
     @Test func aVeryWideCellShiftsItsOwnLineOnly() {
         let wide = String(repeating: "x", count: 253)
         #expect(TextTable.text([["A", "B"], [wide, "1"], ["no", "2"]]) == "A   B\n\(wide)  1\nno  2")
+    }
+}
+
+/// The conventions by which other programs call askpass.
+@Suite struct AskpassConventionTests {
+    private static let host = "Are you sure you want to continue connecting (yes/no/[fingerprint])? "
+
+    @Test(
+        arguments: [
+            ("Password: ", nil, .secret, false), ("Username for 'https://host': ", nil, .text, false),
+            (host, nil, .confirmation, true), ("Allow use of the key?", "confirm", .confirmation, false),
+            (host, "confirm", .confirmation, false), ("Touch the token", "none", .information, false),
+        ] as [(String, String?, ProgramPrompt.Kind, Bool)])
+    func theKindComesFromTheTextAndFromSSH(
+        text: String, hint: String?, kind: ProgramPrompt.Kind, printsRefusal: Bool
+    ) {
+        let prompt = AskpassPrompt(text) { $0 == "SSH_ASKPASS_PROMPT" ? hint : nil }
+        #expect(prompt.kind == kind && prompt.printsRefusal == printsRefusal && !prompt.prefersAgent)
+    }
+
+    @Test(arguments: [("force", true), ("prefer", true), ("never", false), ("", false)])
+    func sshCanRequireAWindow(value: String, prefersAgent: Bool) {
+        let prompt = AskpassPrompt("Password: ") { $0 == "SSH_ASKPASS_REQUIRE" ? value : nil }
+        #expect(prompt.prefersAgent == prefersAgent)
+    }
+
+    @Test func theQuestionNamesTheCallerAndIsSafeToShow() {
+        let question = AskpassPrompt("a\u{1B}[2J\nb") { _ in nil }.question.prompt
+        #expect(question.text == "a\u{FFFD}[2J\nb" && question.program == CallingProgram.name())
+        #expect(AskpassPrompt("") { _ in nil }.question.prompt.text == "Password:")
+        let endless = String(repeating: "\u{1F511}", count: 2000) + "\n"
+        let longest = AskpassPrompt(String(repeating: endless, count: 100)) { _ in nil }.question.prompt.text
+        #expect(longest.utf8.count <= Limits.promptTextBytes && longest.utf8.count > Limits.promptTextBytes / 2)
     }
 }

@@ -21,9 +21,19 @@ import WatchwordProtocol
     }
 
     @Test func everyKindHasAText() {
-        for kind in AuditEvent.Kind.allCases { #expect(!line(kind).contains("something unknown"), "\(kind)") }
+        for kind in AuditEvent.Kind.allCases { #expect(!line(kind).contains("unknown to this version"), "\(kind)") }
         #expect(
             LogText.line(["kind": "newer"]) == "?  the broker  caused an event unknown to this version: newer")
+    }
+
+    @Test func thePromptOfAProgramIsNamedByItsCallerAndTheAgent() {
+        let asked = line(.promptAsked) { ($0.program, $0.agent) = ("ssh", desk) }
+        #expect(asked == #"python3[4711] "report"  showed a prompt of "ssh" through desk[22]"#)
+        let cancelled = line(.promptAnswered) { ($0.program, $0.agent, $0.action) = ("ssh", desk, "cancel") }
+        #expect(
+            cancelled == #"python3[4711] "report"  got the answer "cancel" to its prompt of "ssh", from desk[22]"#)
+        let silent = line(.promptAnswered) { $0.reason = "disconnected" }
+        #expect(silent == #"python3[4711] "report"  got no answer to its prompt: disconnected"#)
     }
 
     @Test func aLineNamesProgramActionSiteAndUser() {

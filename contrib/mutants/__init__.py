@@ -15,6 +15,7 @@ from .handlers import HANDLERS
 from .helper import ARGUMENTS, CURL, DISPLAY, INSTALLATION, PLANTED_FILES
 from .logins import LOGINS
 from .netrc import NETRC
+from .prompts import PROMPTS
 from .waiting import WAITING
 from .statement import STATEMENT
 
@@ -23,5 +24,5 @@ GROUPS = {
     "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER, "consent": CONSENT, "handing-out": HANDING_OUT,
     "service-manager": SERVICE_MANAGER, "waiting": WAITING, "credentials": CREDENTIALS, "display": DISPLAY,
     "planted-files": PLANTED_FILES, "installation": INSTALLATION, "ntlm": NTLM, "addresses": ADDRESSES, "arguments": ARGUMENTS,
-    "curl": CURL, "logins": LOGINS, "handlers": HANDLERS, "netrc": NETRC, "front": FRONT,
+    "curl": CURL, "logins": LOGINS, "handlers": HANDLERS, "netrc": NETRC, "front": FRONT, "prompts": PROMPTS,
 }

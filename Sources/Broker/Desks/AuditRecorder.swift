@@ -145,6 +145,18 @@ final class AuditRecorder {
         }
     }
 
+    /// Records a prompt of a program, or its end.
+    func recordPrompt(
+        _ kind: AuditEvent.Kind, _ prompt: OpenPrompt, _ agent: ClientConnection?,
+        _ change: (inout AuditEvent) -> Void = { _ in }
+    ) {
+        record(kind, prompt.cause) { event in
+            event.program = prompt.prompt.program
+            event.agent = agent?.auditClient
+            change(&event)
+        }
+    }
+
     /// Records that a method was refused with `locked` or `denied`. Ignores other errors.
     func recordDenial(_ error: RPCError, _ cause: Cause) {
         if let kind = error.kind, [.locked, .denied].contains(kind) { recordDenial(kind, cause) }

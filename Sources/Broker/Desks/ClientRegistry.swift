@@ -104,7 +104,7 @@ final class ClientRegistry {
         connection.profile.agent = AgentRegistration(
             number: lastAgent, name: params.name.shortened, locale: params.locale?.shortened,
             priority: params.priority, methods: params.methods, maxPending: params.maxPending,
-            asksConfirm: params.asksConfirm)
+            asksConfirm: params.asksConfirm, asksPrompt: params.asksPrompt)
         context.log.notice("agent registered", metadata: ["agent": "a\(lastAgent)", "pid": "\(connection.peer.pid)"])
         return "a\(lastAgent)"
     }
@@ -118,6 +118,12 @@ final class ClientRegistry {
         let asker = owner(of: fetch)?.peer.pid
         // guard: consent-not-its-own
         return agents(after: passed).first { $0.profile.agent?.asksConfirm == true && $0.peer.pid != asker }
+    }
+
+    /// Returns the next agent that can show the prompt of a program. A process is never asked about its own prompts.
+    func prompter(for pid: Int32, after passed: Set<ConnectionID>) -> ClientConnection? {
+        // guard: prompts-not-its-own
+        agents(after: passed).first { $0.profile.agent?.asksPrompt == true && $0.peer.pid != pid }
     }
 
     /// Returns the agent to which the question is assigned, if any.

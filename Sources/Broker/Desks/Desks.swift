@@ -12,6 +12,7 @@ final class Desks {
     let methods: FetchMethods
     let bodies: BodyDesk
     let questions: QuestionDesk
+    let programPrompts: ProgramPromptDesk
     let keyring: KeyringDesk
     let credentials: CredentialDesk
     let progress: ProgressReporter
@@ -29,9 +30,11 @@ final class Desks {
         session = SessionDesk(fetches, suspendedBefore: suspendedBefore, reference { $0.desks.session })
         bodies = BodyDesk(fetches, reference { $0.desks.bodies })
         questions = QuestionDesk(fetches, bodies, reference { $0.desks.questions })
+        programPrompts = ProgramPromptDesk(questions, reference { $0.desks.programPrompts })
         keyring = KeyringDesk(fetches, reference { $0.desks.keyring })
         credentials = CredentialDesk(fetches, keyring, reference { $0.desks.credentials })
-        fetches.desks = FetchRouter.Desks(session: session, bodies: bodies, questions: questions, keyring: keyring)
+        fetches.desks = FetchRouter.Desks(
+            session: session, bodies: bodies, questions: questions, programPrompts: programPrompts, keyring: keyring)
         progress = ProgressReporter(fetches, bodies, reference { $0.desks.progress })
         methods = FetchMethods(fetches, progress)
     }

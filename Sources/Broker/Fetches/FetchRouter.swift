@@ -11,6 +11,7 @@ final class FetchRouter {
         let session: SessionDesk
         let bodies: BodyDesk
         let questions: QuestionDesk
+        let programPrompts: ProgramPromptDesk
         let keyring: KeyringDesk
     }
 

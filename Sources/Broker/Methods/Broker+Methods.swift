@@ -14,6 +14,7 @@ extension Broker {
             let fetches = desks.fetches
             let fetch = connection.fetches.lazy.compactMap { fetches[$0] }.first { $0.owner?.call?.id == call }
             if let fetch { fetches.cancel(fetch) }
+            desks.programPrompts.cancel(call, of: connection)
         case .reply(let request, let reply):
             desks.questions.receive(reply, to: request, from: connection)
         case .send(let bytes):

@@ -69,6 +69,9 @@ struct MethodTable: Sendable {
             if !programs.isEmpty { desks.fetches.change { $0.endCooldowns() } }
             return programs.count
         }
+        addLater(PromptAsk.self) { params, call, client, desks in
+            try desks.programPrompts.ask(params.prompt, call, from: client)
+        }
 
         addLater(CredentialList.self) { params, call, _, desks in try desks.credentials.list(params, call) }
         add(CredentialStore.self) { params, call, client, desks in try desks.credentials.store(params, call, client) }

@@ -82,7 +82,8 @@ final class AskedClient {
     var challenges = PendingChallenges()
     /// Questions that wait because `maxPending` questions are delivered and unanswered.
     var queue = QuestionQueue()
-    /// The IDs of the other unanswered questions (consent, consultations, bodies), by the number of their request.
+    /// The IDs of the other unanswered questions (consent, consultations, bodies, prompts of programs), by the number of
+    /// their request.
     var requests: [Int: String] = [:]
 }
 

@@ -25,6 +25,11 @@ final class PromptDesk {
         rules.challenges.wait(of: program, at: PromptLimiter.Site(challenge.protectionSpace), now: context.now)
     }
 
+    /// Returns the time until the program may show another prompt of its own; `nil` if it may do so now.
+    func wait(of program: ExactText, before prompt: ProgramPrompt) -> Duration? {
+        rules.challenges.wait(of: program, at: PromptLimiter.Site(prompt), now: context.now)
+    }
+
     /// Whether the user may be asked for consent. If not, the stored credential is not used.
     func mayConfirm(_ request: ConsentRequest, for program: ExactText) -> Bool {
         if rules.stopped.contains(program) {  // guard: stopped-programs-get-no-consent
@@ -46,6 +51,16 @@ final class PromptDesk {
             rules.cancels.record(challenge, now: context.now)
         case .credential: rules.challenges.recordAnswer(to: program, at: site)
         case .proceed, .useDefault, .reject: break
+        }
+    }
+
+    /// Records the user's answer to a prompt of a program. Closing an information is neither an answer nor a refusal.
+    func record(_ action: PromptReply.Action, to prompt: ProgramPrompt, of program: ExactText) {
+        let site = PromptLimiter.Site(prompt)
+        switch action {
+        case .cancel where prompt.kind == .information: break
+        case .cancel: rules.challenges.recordRefusal(of: program, at: site, now: context.now)
+        case .answer, .allow: rules.challenges.recordAnswer(to: program, at: site)
         }
     }
 

@@ -135,5 +135,6 @@ extension QuestionDesk {
                 settleConsent(question.id, nil, by: "nobody")
             }
         }
+        fetches.desks.programPrompts.stop(program)
     }
 }

@@ -66,6 +66,7 @@ extension QuestionDesk {
         connection.profile.agent = nil
         context.log.notice("agent unregistered", metadata: ["agent": "a\(agent.number)"])
         leave(connection, because: .unregistered, where: \.isForAgent)
+        fetches.desks.programPrompts.leave(connection, because: .unregistered)
     }
 
     /// `auth/listPending`: returns the open challenges of this connection, and the challenges of parked fetches that

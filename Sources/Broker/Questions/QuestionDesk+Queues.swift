@@ -22,7 +22,11 @@ extension QuestionDesk {
     func deliverQueued(to id: ConnectionID) {
         guard let connection = clients[id] else { return }
         while let next = asked(id).queue.next(delivered: deliveredCount(at: id), limit: connection.maxPending) {
-            if let question = self[next], mayStillAsk(question) { deliver(question, to: connection) }
+            guard let question = self[next] else {
+                fetches.desks.programPrompts.deliverQueued(next, to: connection)
+                continue
+            }
+            if mayStillAsk(question) { deliver(question, to: connection) }
         }
     }
 
@@ -55,16 +59,17 @@ extension QuestionDesk {
         }
     }
 
-    private func deliveredCount(at id: ConnectionID) -> Int {
+    func deliveredCount(at id: ConnectionID) -> Int {
         let respondent = asked(id)
-        let consents = respondent.requests.values.count { self[$0]?.isConsent ?? false }
+        // Requests without a question are prompts of programs (`ProgramPromptDesk`).
+        let consents = respondent.requests.values.count { self[$0]?.isConsent ?? true }
         return respondent.challenges.count + consents + parked.count(at: id)
     }
 }
 
 extension ClientConnection {
     /// The number of questions that the client accepts at once; `nil` without a limit.
-    fileprivate var maxPending: Int? {
+    var maxPending: Int? {
         [profile.subscription?.maxPending, profile.agent?.maxPending].compactMap(\.self).min()
     }
 }

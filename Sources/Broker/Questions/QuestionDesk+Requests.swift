@@ -123,7 +123,9 @@ extension QuestionDesk {
     // MARK: Replies
 
     func receive(_ reply: ConnectionMachine.Reply, _ id: String, from connection: ClientConnection) {
-        guard let question = self[id] else { return }
+        guard let question = self[id] else {
+            return fetches.desks.programPrompts.receive(reply, id, from: connection)
+        }
         switch question.content {
         case .consent: receiveConsent(reply, question, from: connection)
         case .consultation(let consultation): settle(id, answer: answer(reply, to: consultation, question.fetch))

@@ -5,7 +5,8 @@ public import WatchwordProtocol
 ///
 /// All times are durations since one arbitrary start and never decrease.
 public struct PromptLimiter: Sendable {
-    /// The server or proxy of a login, regardless of realm, path and authentication scheme.
+    /// The server or proxy of a login, regardless of realm, path and authentication scheme; or the program that prompts
+    /// through a client such as askpass.
     public struct Site: Sendable, Hashable {
         let scheme: String
         let host: ExactText
@@ -15,6 +16,11 @@ public struct PromptLimiter: Sendable {
         public init(_ space: ProtectionSpace) {
             (scheme, host, port) = (space.scheme, space.host.asciiLowercased, space.port)
             isProxy = space.proxyType != nil
+        }
+
+        /// No protection space has this scheme.
+        public init(_ prompt: ProgramPrompt) {
+            (scheme, host, port, isProxy) = ("", ExactText(prompt.program ?? ""), 0, false)
         }
     }
 

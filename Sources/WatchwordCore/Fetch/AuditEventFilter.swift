@@ -41,6 +41,9 @@ public struct AuditEventFilter: Sendable {
         var suppressedCount = 0
     }
 
+    private static let talkKinds: Set<AuditEvent.Kind> = [
+        .challengeAsked, .challengeAnswered, .challengeUnanswered, .promptAsked, .promptAnswered, .denied,
+    ]
     private static let window = Duration.seconds(60)
     private static let capacity = 256
     /// The maximum number of distinct questions, answers or denials that are tracked for one client. Further ones are
@@ -77,12 +80,11 @@ public struct AuditEventFilter: Sendable {
     /// - Parameter failures: the number of failed attempts before the event. A question after a refusal is a different
     ///   event.
     public mutating func count(_ event: AuditEvent, after failures: Int = 0, now: Duration) -> Int? {
-        guard [.challengeAsked, .challengeAnswered, .challengeUnanswered, .denied].contains(event.kind) else {
-            return 1
-        }
+        guard Self.talkKinds.contains(event.kind) else { return 1 }
         let detail = Detail(
             origin: event.origin, space: event.space,
-            words: [event.reason, event.by, event.action, event.agent.map { "\($0.pid)" }], failures: failures)
+            words: [event.reason, event.by, event.action, event.program, event.agent.map { "\($0.pid)" }],
+            failures: failures)
         var one = Talk(kind: event.kind, client: event.client, detail: detail)
         // An event whose entry has expired counts as a distinct event of the current window again.
         if talk[one].map({ now - $0.since >= Self.window }) ?? true {

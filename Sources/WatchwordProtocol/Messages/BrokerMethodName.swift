@@ -1,4 +1,4 @@
-/// The methods of requests and notifications that the broker sends. The first six are requests, the others notifications.
+/// The methods of requests and notifications that the broker sends. The first seven are requests, the others notifications.
 public enum BrokerMethodName: String, Sendable, CaseIterable {
     case authChallenge = "auth/challenge"
     case authCanAuthenticate = "auth/canAuthenticate"
@@ -6,6 +6,7 @@ public enum BrokerMethodName: String, Sendable, CaseIterable {
     case fetchNeedBody = "fetch/needBody"
     case fetchApproveRedirect = "fetch/approveRedirect"
     case authConfirm = "auth/confirm"
+    case authPrompt = "auth/prompt"
     case authPending = "auth/pending"
     case authCancelled = "auth/cancelled"
     case authResolved = "auth/resolved"

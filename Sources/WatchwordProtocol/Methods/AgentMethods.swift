@@ -13,12 +13,15 @@ public struct AgentRegister: Method, Equatable {
     public var methods: [AuthenticationMethod]?
     /// Whether the agent answers `auth/confirm`.
     public var asksConfirm: Bool
+    /// Whether the agent answers `auth/prompt`.
+    public var asksPrompt: Bool
     /// The number of simultaneous questions the agent accepts; `nil` for no limit.
     public var maxPending: Int?
 
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
         asksConfirm = try members.boolean("asksConfirm") ?? false
+        asksPrompt = try members.boolean("asksPrompt") ?? false
         name = try members.required("name", members.string("name"))
         locale = try members.string("locale")
         priority = try members.integer("priority", in: -1_000_000...1_000_000) ?? 0

@@ -51,3 +51,19 @@ public struct PromptResume: CallableMethod, Equatable {
 
     public static func json(_ resumed: Int) -> JSON { ["resumed": .integer(resumed)] }
 }
+
+/// `prompt/ask`: shows the prompt of a program that logs in by itself, through an agent. Uses no stored credential, and
+/// stores nothing.
+public struct PromptAsk: CallableMethod, Equatable {
+    public static let name = "prompt/ask"
+
+    public var prompt: ProgramPrompt
+
+    public init(_ json: JSON?) throws(InvalidParams) { prompt = try ProgramPrompt(Members(json)) }
+
+    public init(_ prompt: ProgramPrompt) { self.prompt = prompt }
+
+    public var json: JSON { prompt.json }
+
+    public static func json(_ answer: PromptAnswer) -> JSON { answer.json }
+}

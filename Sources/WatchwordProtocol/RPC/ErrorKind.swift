@@ -6,7 +6,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case parseError, invalidRequest, methodNotFound, invalidParams, internalError, cancelled
     case badURL, invalidHeader, invalidMethod, notSupported, tooLarge, busy, shuttingDown, unknownFetch
     case challengeCancelled, challengeTimedOut, tooManyAttempts, invalidAnswer, denied, locked, unknownCredential
-    case keyringUnavailable, unknownResume, serverNotAuthentic
+    case keyringUnavailable, unknownResume, serverNotAuthentic, noAgent
     case nameNotResolved, cannotConnect, timedOut, connectionLost, malformedResponse, tlsFailed, serverNotTrusted
     case clientCertificateRejected, proxyFailed
     case tooManyRedirects, insecureRedirect, badRedirect
@@ -71,6 +71,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
         case .protocolViolation: (1033, .differently, nil)
         case .bodyNotReplayable: (1034, .later, nil)
         case .bodyIncomplete: (1035, .later, nil)
+        case .noAgent: (1036, .later, nil)
         }
     }
 }

@@ -24,6 +24,11 @@ public struct AuditEvent: Sendable, Equatable {
         case consentAsked
         /// The answer to a consent question; `by` is `deadline` if there was none in time.
         case consentAnswered
+        /// A prompt of a program (`prompt/ask`) was shown to an agent.
+        case promptAsked
+        /// The answer to such a prompt: `action` is `answer`, `allow` or `cancel`; without an answer, `reason` is one of those
+        /// of `challengeUnanswered`.
+        case promptAnswered
         case grantRevoked
         /// A person has stopped the questions of the program `subject`.
         case promptsStopped
@@ -82,6 +87,8 @@ public struct AuditEvent: Sendable, Equatable {
     public var persistence: Persistence?
     /// The program of a consent or of stopped questions, as in `Subject.text`.
     public var subject: String?
+    /// The program whose prompt was shown, as its client names it; not verified.
+    public var program: String?
     /// The reason: an `error.kind`, or a fixed text of the broker.
     public var reason: String?
     /// The number of credentials, of grants, or of events that one record stands for.
@@ -100,7 +107,8 @@ public struct AuditEvent: Sendable, Equatable {
             "protectionSpace": space.map(AuditEvent.json), "user": user.map { .short($0.string) },
             "source": source.map { .string($0.rawValue) }, "action": action.map { .short($0) },
             "by": by.map { .short($0) }, "agent": agent?.json, "persistence": persistence.map { .string($0.rawValue) },
-            "subject": subject.map { .short($0, AuditEvent.longestName) }, "reason": reason.map { .short($0) },
+            "subject": subject.map { .short($0, AuditEvent.longestName) }, "program": program.map { .short($0) },
+            "reason": reason.map { .short($0) },
             "count": count.map { .integer($0) },
         ]
     }

@@ -11,16 +11,16 @@ struct AskpassCommand: ParsableCommand {
         commandName: "askpass", abstract: "Answer another program's prompt for a user or a password.",
         discussion: """
             Answers a prompt of git that names a server with the stored credential, if credentials.hand-out in the \
-            configuration releases it to watchword. Shows every other prompt at the terminal.
+            configuration releases it to watchword. Shows every other prompt at the terminal, or, without one, in a window \
+            of watchword-agent.
 
             Examples:
               GIT_ASKPASS=watchword-askpass git fetch
               SSH_ASKPASS=watchword-askpass SSH_ASKPASS_REQUIRE=force ssh host
             """)
 
-    /// The limits for the characters of a line and for the lines of the prompt; the middle of a longer text is omitted. A host
-    /// with a user needs up to 300 characters.
-    private static let (longestLine, mostLines) = (1000, 40)
+    /// Set by watchword-agent for the program in its own SSH_ASKPASS, which must not ask the agent again.
+    private static let agentVariable = "WATCHWORD_ASKPASS_OF_AGENT"
 
     @OptionGroup var socket: SocketOption
 
@@ -28,53 +28,122 @@ struct AskpassCommand: ParsableCommand {
     var question: [String] = []
 
     func run() throws {
-        let text = question.joined(separator: " ")
+        let prompt = AskpassPrompt(question.joined(separator: " ")) { getenv($0).map { String(cString: $0) } }
+        let broker = connect()
         let userInfo = SecretArguments.taken.userInfos.first?.userInfo
-        if let asked = PromptTarget(text, userInfo: userInfo), writeStored(asked) { return }
-        try askAtTerminal(text)
+        if let broker, let asked = PromptTarget(prompt.text, userInfo: userInfo), writeStored(asked, broker) { return }
+        if !prompt.prefersAgent, let terminal = usableTerminal() { return try ask(prompt, at: terminal) }
+        switch askAgent(prompt, broker) {
+        case .answered(let answer): try write(answer, to: prompt)
+        case .ended(let code): throw code
+        case .unavailable(let reason):
+            if let terminal = usableTerminal() { return try ask(prompt, at: terminal) }
+            throw refusal("no terminal available to ask at, and no agent: \(reason)")
+        }
     }
 
-    /// Writes the stored credential, if any. Returns `false` on any failure, so that the caller asks at the terminal.
-    private func writeStored(_ asked: PromptTarget) -> Bool {
-        guard let connection = try? BrokerConnection(socket.location) else { return false }
+    /// Returns `nil` if the broker cannot be used; a broker that is started now would have no agent.
+    private func connect() -> BrokerConnection? {
+        guard let connection = try? BrokerConnection(socket.location) else { return nil }
         connection.callLimit = Patience.withTheBroker
+        let greeted = try? connection.initialize(
+            name: "watchword askpass", version: WatchwordVersion.current, delivery: nil)
+        return greeted == nil ? nil : connection
+    }
+
+    /// Writes the stored credential, if any. Returns `false` on any failure, so that the caller asks a person.
+    private func writeStored(_ asked: PromptTarget, _ broker: BrokerConnection) -> Bool {
         let params = CredentialGet(pattern: asked.pattern, account: asked.user.map { Account(user: $0) })
-        guard let found = try? connection.call(params)["credential"],
+        guard let found = try? broker.call(params)["credential"],
             let value = asked.wantsUser ? found["user"] : found["password"]
         else { return false }
         _ = value.withUTF8 { Self.write(Secret(copying: $0)) }
         return true
     }
 
-    private func askAtTerminal(_ text: String) throws {
-        guard let terminal = Terminal() else {
-            throw refusal("no stored credential found, and no terminal available to ask at")
+    // MARK: At an agent
+
+    /// The outcome of a prompt at an agent.
+    private enum Outcome {
+        /// The result of `prompt/ask`, which may contain a secret.
+        case answered(JSON)
+        /// No agent can be asked.
+        case unavailable(String)
+        /// The prompt was cancelled, timed out or may not be shown.
+        case ended(ExitCode)
+    }
+
+    private func askAgent(_ prompt: AskpassPrompt, _ broker: BrokerConnection?) -> Outcome {
+        guard getenv(Self.agentVariable) == nil else {  // guard: askpass-of-the-agent
+            return .unavailable("this is a prompt of watchword-agent itself; set its SSH_ASKPASS to another program")
         }
-        // ssh asks only for a confirmation, not for a secret (ssh(1), SSH_ASKPASS_PROMPT).
-        let isConfirmation = getenv("SSH_ASKPASS_PROMPT").map { String(cString: $0) } == "confirm"
-        let isShown = isConfirmation || text.lowercased().hasPrefix("username") || text.contains("(yes/no")
-        let prompt = Self.prompt(text)
+        guard let broker else { return .unavailable("no broker answers at \(socket.location.path); start watchwordd") }
+        broker.callLimit = nil
+        broker.interruptDescriptor = watchword_interrupt_descriptor()
+        broker.watches = { Self.callerWatches }
+        do throws(ClientFailure) { return .answered(try broker.call(prompt.question)) } catch {
+            return Self.outcome(error)
+        }
+    }
+
+    /// Ends this process, and with it the window, when the calling program reads the answer no longer.
+    private static var callerWatches: [Watch] {
+        var facts = stat()
+        guard fstat(STDOUT_FILENO, &facts) == 0, facts.st_mode & S_IFMT == S_IFIFO else { return [] }
+        return [Watch(STDOUT_FILENO) { Glibc.exit(ExitStatus.refused) }]
+    }
+
+    private static func outcome(_ failure: ClientFailure) -> Outcome {
+        guard case .refused(let error) = failure else {
+            if case .interrupted = failure { return .ended(report(failure)) }
+            return .unavailable(failure.description)
+        }
+        switch error.kind {
+        case .challengeCancelled: return .ended(ExitCode(ExitStatus.refused))
+        case .noAgent, .methodNotFound: return .unavailable(error.text)
+        default: return .ended(reportRefusal(failure))
+        }
+    }
+
+    private func write(_ answer: JSON, to prompt: AskpassPrompt) throws {
+        if let value = answer["value"] {
+            _ = value.withUTF8 { Self.write(Secret(copying: $0)) }
+        } else if let isAllowed = answer["allow"]?.boolean {
+            try write(isAllowed, prompt)
+        }
+    }
+
+    // MARK: At the terminal
+
+    /// Returns the terminal if the calling program is in its foreground. An editor that was started in the background of a
+    /// terminal is not.
+    private func usableTerminal() -> Terminal? {
+        guard let terminal = Terminal(), terminal.isInForeground else { return nil }
+        return terminal
+    }
+
+    private func ask(_ prompt: AskpassPrompt, at terminal: borrowing Terminal) throws {
+        let text = PromptText.beforeCursor(prompt.text)
+        if prompt.kind == .information { return terminal.show(text + "\n") }
         let interrupt = watchword_interrupt_descriptor()
-        switch terminal.readLine(prompt, echo: isShown, interrupt: interrupt, broker: -1, isStillOpen: { true }) {
-        case .text(let line):
-            if isConfirmation && !line.withUnsafeBytes({ $0.elementsEqual("yes".utf8) }) {
-                throw ExitCode(ExitStatus.refused)
-            }
-            Self.write(line)
+        let line = terminal.readLine(
+            text, echo: prompt.kind != .secret, interrupt: interrupt, broker: -1, isStillOpen: { true })
+        switch line {
+        // The answer to ssh's question about a host may also be a fingerprint.
+        case .text(let line) where prompt.kind != .confirmation || prompt.printsRefusal: Self.write(line)
+        case .text(let line): try write(line.withUnsafeBytes { $0.elementsEqual("yes".utf8) }, prompt)
         case .end, .interrupted, .withdrawn:
             terminal.show("\n")
             throw ExitCode(ExitStatus.refused)
         }
     }
 
-    /// Returns the prompt for display. Its line breaks remain, because ssh, for example, puts a fingerprint on its own line.
-    static func prompt(_ text: String) -> String {
-        if text.isEmpty { return "Password: " }
-        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
-        let shown = lines.map { String($0).shortened(to: longestLine) }
-        let (first, last) = (shown.prefix(mostLines / 2), shown.dropFirst(mostLines / 2).suffix(mostLines / 2))
-        let middle = shown.count > mostLines ? ["…"] : []
-        return (first + middle + last).joined(separator: "\n") + (text.hasSuffix(" ") ? "" : " ")
+    // MARK: Output
+
+    private func write(_ isAllowed: Bool, _ prompt: AskpassPrompt) throws {
+        guard isAllowed || prompt.printsRefusal else { throw ExitCode(ExitStatus.refused) }
+        var word = isAllowed ? "yes" : "no"
+        word.withUTF8 { Self.write(Secret(copying: UnsafeRawBufferPointer($0))) }
     }
 
     private static func write(_ value: Secret) {
@@ -84,54 +153,5 @@ struct AskpassCommand: ParsableCommand {
             return value.count + 1
         }
         line.withUnsafeBytes { _ = Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
-    }
-}
-
-/// The server in a prompt of git: `Username for 'https://host': `, `Password for 'https://bob@host': `.
-struct PromptTarget {
-    let pattern: SpacePattern
-    let user: ExactText?
-    let wantsUser: Bool
-
-    /// - Parameter userInfo: The user information that was removed from the URL in the prompt.
-    init?(_ question: String, userInfo: Secret?) {
-        wantsUser = question.hasPrefix("Username for '")
-        // The prompt must match completely, and the URL must not contain characters that could disguise its host, because other
-        // programs show untrusted text in their prompts.
-        guard wantsUser || question.hasPrefix("Password for '"), question.hasSuffix("': "),
-            let end = question.lastIndex(of: "'"), !question.contains(where: { "?#\\".contains($0) })
-        else { return nil }
-        let start = question.index(question.startIndex, offsetBy: "Username for '".count)
-        guard start < end, let pattern = try? Site(url: String(question[start..<end])).pattern else { return nil }
-        self.pattern = pattern
-        guard let userInfo else {
-            user = nil
-            return
-        }
-        // User information with a password never becomes a `String`. Without the user name nothing matches, because
-        // another user's password must not be used.
-        let decoded = userInfo.withUnsafeBytes { bytes in
-            bytes.contains(UInt8(ascii: ":")) ? nil : Self.decoded(bytes)
-        }
-        guard let decoded else { return nil }
-        user = ExactText(decoded)
-    }
-
-    /// Decodes percent-encoding (RFC 3986 section 2.1).
-    private static func decoded(_ bytes: UnsafeRawBufferPointer) -> String? {
-        var decoded: [UInt8] = []
-        var rest = bytes[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                decoded.append(byte)
-                continue
-            }
-            guard rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            else { return nil }
-            decoded.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: decoded, as: UTF8.self)
     }
 }

@@ -10,7 +10,7 @@ struct AgentCommand: ParsableCommand {
         commandName: "agent", abstract: "Answer the broker's questions at this terminal, for all programs.",
         discussion: """
             Prompts for programs that cannot prompt themselves: for logins, client certificates, untrusted servers, and the \
-            use of stored credentials. Shows one question at a time. Ctrl-C ends the agent. On a desktop, use watchword-agent, \
+            use of stored credentials. Also shows the prompts of watchword askpass. Shows one question at a time. Ctrl-C ends the agent. On a desktop, use watchword-agent, \
             which shows windows.
 
             Examples:
@@ -35,7 +35,8 @@ struct AgentCommand: ParsableCommand {
             try connection.initialize(name: "watchword agent", version: WatchwordVersion.current, delivery: .request)
             let desk = AgentSession(connection, storage: keep, interrupt: interrupt)
             let params: JSON = [
-                "name": "watchword agent", "priority": .integer(priority), "asksConfirm": true, "maxPending": 1,
+                "name": "watchword agent", "priority": .integer(priority), "asksConfirm": true, "asksPrompt": true,
+                "maxPending": 1,
             ]
             try connection.call(AgentRegister.name, params)
             printError("showing the questions of all programs; stop with Ctrl-C")
@@ -76,6 +77,14 @@ private final class AgentSession {
             let answer = TerminalConsent(interrupt: interrupt).ask(challenge, at: terminal)
             let isRefusal = answer?["allow"]?.string == Consent.no.rawValue
             guard isRefusal, wantsNoMore(challenge, at: terminal) else { return answer }
+            return answer?.adding(["stopAsking": true])
+        }
+        connection.onPrompt = { [unowned self] prompt in
+            guard let terminal = Terminal() else { return nil }
+            let answer = TerminalPrompt(interrupt: interrupt).ask(prompt, at: terminal)
+            let isInformation = prompt.params["kind"]?.string == ProgramPrompt.Kind.information.rawValue
+            let isRefusal = answer?["action"]?.string == PromptReply.Action.cancel.rawValue
+            guard isRefusal, !isInformation, wantsNoMore(prompt, at: terminal) else { return answer }
             return answer?.adding(["stopAsking": true])
         }
         try connection.wait { false }

@@ -58,7 +58,8 @@ enum ExitStatus {
         case .challengeCancelled, .challengeTimedOut, .tooManyAttempts, .invalidAnswer, .denied, .serverNotAuthentic:
             loginDenied
         case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .internalError, .busy, .shuttingDown,
-            .unknownFetch, .protocolViolation, .locked, .unknownCredential, .keyringUnavailable, .unknownResume:
+            .unknownFetch, .protocolViolation, .locked, .unknownCredential, .keyringUnavailable, .unknownResume,
+            .noAgent:
             failedToStart
         }
     }

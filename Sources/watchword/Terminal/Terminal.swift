@@ -27,6 +27,9 @@ struct Terminal: ~Copyable {
 
     deinit { close(descriptor) }
 
+    /// Whether this process may read from the terminal. A process in the background would be stopped (SIGTTIN).
+    var isInForeground: Bool { tcgetpgrp(descriptor) == getpgrp() }
+
     func show(_ text: String) {
         let bytes = Array(text.utf8)
         _ = write(descriptor, bytes, bytes.count)

@@ -31,7 +31,7 @@ class Agent:
         self._typed_files = TypedFiles()
         self.on_denied: Callable[[str], None] = lambda reason: None
         register = {"name": "watchword-agent", "priority": priority, "methods": METHODS, "asksConfirm": True,
-                    "maxPending": 1}
+                    "asksPrompt": True, "maxPending": 1}
         greeting: list[tuple[str, Message]] = [
             ("initialize", {"client": {"name": "watchword-agent", "version": VERSION}, "protocolVersion": 1,
                             "capabilities": {"challenge": {"delivery": "none"}}}),
@@ -64,7 +64,7 @@ class Agent:
     def _take(self, message: Message) -> None:
         method = message.get("method")
         params = message.get("params") or {}
-        if method in ("auth/challenge", "auth/confirm"):
+        if method in ("auth/challenge", "auth/confirm", "auth/prompt"):
             self._ask(message)
         elif method == "$/cancelRequest":
             self._act(self._queue.request_withdrawn(params.get("id")))

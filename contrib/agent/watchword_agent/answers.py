@@ -71,6 +71,16 @@ def allow(how_long: str) -> Answer:
     return {"allow": how_long}
 
 
+def typed(secret: Secret) -> Answer:
+    """Answers the prompt of a program with a line."""
+    return {"action": "answer", "value": secret}
+
+
+def confirm() -> Answer:
+    """Answers the prompt of a program with yes."""
+    return {"action": "allow"}
+
+
 def refusal(question: Question) -> Answer:
     """Returns the answer that Escape and closing the window give."""
     if question.kind is Kind.CONSENT:
@@ -102,7 +112,7 @@ def usual_keep(question: Question) -> str:
 
 def wipe(answer: Answer) -> None:
     """Overwrites the secrets of an answer that was sent."""
-    for value in (answer.get("credential") or {}).values():
+    for value in [answer.get("value"), *(answer.get("credential") or {}).values()]:
         if isinstance(value, Secret):
             value.wipe()
 

@@ -14,6 +14,8 @@ TEXT_LIMIT = 80
 PATH_LIMIT = 200
 #: The longest host (253, RFC 1035 section 2.3.4) with its port. Longer text is not a host.
 HOST_LIMIT = 259
+#: The length limit of a line of a program's prompt, and the limit for its lines.
+PROMPT_LINE_LIMIT, PROMPT_LINES_LIMIT = 300, 16
 #: The number of combining marks on one letter that are shown. No language uses more; a long stack would cover other lines.
 MARKS_IN_A_ROW = 3
 # The length up to which a host is readable at a glance, and the length limit of the repeated end of a longer one.
@@ -39,6 +41,15 @@ def shown(text: object, limit: int = TEXT_LIMIT) -> str:
         return "".join(pieces)
     end = _fitting(reversed(pieces), limit // 3)
     return "".join(_fitting(pieces, limit - limit // 3)) + "…" + "".join(reversed(end))
+
+
+def lines(text: str) -> str:
+    """Returns a text of several lines, each as `shown` returns it; if there are too many, without those in the middle."""
+    found = [shown(line, PROMPT_LINE_LIMIT) for line in text.strip().replace("\r\n", "\n").split("\n")]
+    if len(found) > PROMPT_LINES_LIMIT:
+        half = PROMPT_LINES_LIMIT // 2
+        found = [*found[:half], "…", *found[-half:]]
+    return "\n".join(found)
 
 
 def host(text: object) -> str:

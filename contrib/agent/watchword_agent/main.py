@@ -17,8 +17,9 @@ from .windows import toolkit
 
 ENDED, FAILED, ANOTHER_RUNS, USAGE = 0, 1, 3, 64
 DESCRIPTION = """\
-Shows the questions of the Watchword broker: logins, client certificates, untrusted servers, and which programs may use saved
-logins. It starts with the desktop session; one agent runs per session.
+Shows the questions of the Watchword broker: logins, client certificates, untrusted servers, which programs may use saved
+logins, and the prompts of programs that watchword-askpass passes on. It starts with the desktop session; one agent runs per
+session.
 
 Without a display, or without GTK 4 and libadwaita, it uses the first of these that works: zenity, pinentry, the program in
 SSH_ASKPASS, the terminal.

@@ -14,6 +14,16 @@ class Kind(enum.Enum):
     CERTIFICATE = "certificate"
     TRUST = "trust"
     CONSENT = "consent"
+    PROMPT = "prompt"
+
+
+class PromptKind(enum.Enum):
+    """The kind of answer that a program's own prompt expects."""
+
+    SECRET = "secret"
+    TEXT = "text"
+    CONFIRMATION = "confirmation"
+    INFORMATION = "information"
 
 
 class NotUnderstood(Exception):
@@ -59,6 +69,15 @@ class KnownUser:
 
 
 @dataclasses.dataclass(frozen=True)
+class ProgramPrompt:
+    """The prompt of a program that logs in by itself. `program` is the name that the requesting client gives it."""
+
+    kind: PromptKind
+    text: str
+    program: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Certificate:
     """A certificate of the server's chain."""
 
@@ -73,7 +92,7 @@ class Certificate:
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """One `auth/challenge` or `auth/confirm`. `deadline` is on the same clock as the `now` given to `read`."""
+    """One `auth/challenge`, `auth/confirm` or `auth/prompt`. `deadline` is on the same clock as the `now` given to `read`."""
 
     request_id: int
     identifier: str
@@ -99,6 +118,8 @@ class Question:
     is_sandboxed: bool = False
     source: str = ""
     allows: tuple[str, ...] = ()
+    #: Set if `kind` is `PROMPT`. `space` and the members about a fetch are empty then.
+    prompt: Optional[ProgramPrompt] = None
     #: Whether a question of this program was refused before, so that the window offers to stop further ones.
     is_repeated: bool = False
 
@@ -113,7 +134,9 @@ class Question:
     @property
     def key(self) -> tuple[Any, ...]:
         """Equal for questions that look the same to the person, so that they are asked once."""
-        left_out = {"request_id": 0, "identifier": "", "deadline": 0.0, "origin_url": "", "http_method": "",
+        # Prompts with the same text can be for different secrets.
+        identifier = self.identifier if self.kind is Kind.PROMPT else ""
+        left_out = {"request_id": 0, "identifier": identifier, "deadline": 0.0, "origin_url": "", "http_method": "",
                     "is_repeated": False, "typed_files": ("", "")}
         return dataclasses.astuple(dataclasses.replace(self, **left_out))  # type: ignore[arg-type]
 
@@ -126,6 +149,8 @@ def read(message: Message, now: float) -> Question:
         raise NotUnderstood("request without parameters or numeric id")
     if method == "auth/confirm":
         return _consent(request_id, params, now)
+    if method == "auth/prompt":
+        return _prompt(request_id, params, now)
     return _challenge(request_id, params, now)
 
 
@@ -137,6 +162,16 @@ def _consent(request_id: int, params: Message, now: float) -> Question:
         _text(params, "method"), _deadline(params, now), proposed_user=user if isinstance(user, str) else None,
         strength=_text(subject, "strength"), is_sandboxed=subject.get("sandboxed") is True, source=_text(params, "source"),
         allows=_texts(params, "allows"))
+
+
+def _prompt(request_id: int, params: Message, now: float) -> Question:
+    try:
+        prompt = ProgramPrompt(PromptKind(params.get("kind")), _text(params, "text"), _text(params, "program"))
+    except ValueError:
+        raise NotUnderstood("prompt of an unknown kind") from None
+    nowhere = Space("", "", 0, None, "", False, False)
+    return Question(
+        request_id, _text(params, "promptId"), Kind.PROMPT, nowhere, _requester(params), "", "", _deadline(params, now), prompt=prompt)
 
 
 def _challenge(request_id: int, params: Message, now: float) -> Question:

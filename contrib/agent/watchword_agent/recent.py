@@ -28,6 +28,7 @@ _CONSENTS = {
     "once": N_("allowed once"), "session": N_("allowed for this session"), "always": N_("always allowed"), "no": N_("not allowed")}
 _ANSWERS = {
     "credential": N_("answered"), "continue": N_("continued without a login"), "cancel": N_("cancelled"), "reject": N_("rejected")}
+_PROMPT_ANSWERS = {"answer": N_("answered"), "allow": N_("allowed"), "cancel": N_("cancelled")}
 # Each sentence without a user, and with one.
 _SENTENCES = {
     "credentialUsed": (N_("Login at {place}"), N_("Login at {place} as {user}")),
@@ -59,7 +60,7 @@ def read(file: pathlib.Path) -> list[Event]:
 
 def is_of_interest(event: Event) -> bool:
     """Whether to show the event. Questions are not shown: their answers say the same and more."""
-    return event.get("kind") not in ("challengeAsked", "consentAsked", None)
+    return event.get("kind") not in ("challengeAsked", "consentAsked", "promptAsked", None)
 
 
 def what(event: Event) -> str:
@@ -76,6 +77,10 @@ def what(event: Event) -> str:
     if kind == "challengeAnswered":
         answer = _(_ANSWERS[action]) if action in _ANSWERS else _("not decided")
         return _("{place} asked: {answer}").format(place=place, answer=answer)
+    if kind == "promptAnswered":
+        answer = _(_PROMPT_ANSWERS[action]) if action in _PROMPT_ANSWERS else _("no answer")
+        caller = quoted(event.get("program"), 40) if event.get("program") else _("a program")
+        return _("Prompt of {program}: {answer}").format(program=caller, answer=answer)
     if kind == "trustAccepted":
         return _(_TRUSTED.get(str(event.get("persistence")), N_("Trusted the certificate of {place}"))).format(place=place)
     if kind == "sessionCleared":

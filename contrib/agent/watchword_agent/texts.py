@@ -7,12 +7,13 @@ from typing import Any, Optional
 from . import escaping
 from .escaping import PATH_LIMIT, quoted, shown
 from .messages import N_, _, ngettext
-from .question import Certificate, Kind, KnownUser, Question, Requester, Space
+from .question import Certificate, Kind, KnownUser, ProgramPrompt, PromptKind, Question, Requester, Space
 
 #: The number of names of a certificate, or issuers accepted by a server, that are shown.
 LIST_LIMIT = 6
 
 STOP_ASKING = N_("Stop Asking _for This Program")
+STOP_PROMPTS = N_("Stop All Prompts _from {program}")
 STOP_ASKING_HINT = N_("No more prompts for it until you run “watchword prompts resume” or the broker restarts")
 
 _MONTHS = (
@@ -72,13 +73,16 @@ def title(question: Question) -> str:
     """Returns the title of the window."""
     return {
         Kind.LOGIN: _("Log In"), Kind.TOKEN: _("Token"), Kind.CERTIFICATE: _("Client Certificate"),
-        Kind.TRUST: _("Server Identity"), Kind.CONSENT: _("Permission")}[question.kind]
+        Kind.TRUST: _("Server Identity"), Kind.CONSENT: _("Permission"), Kind.PROMPT: _("Prompt")}[question.kind]
 
 
 def heading(question: Question) -> str:
     """Returns the question as a heading."""
     if question.kind is Kind.CONSENT:
         return _("Let “{program}” use your login?").format(program=program(question.requester))
+    if question.prompt:
+        caller = quoted(question.prompt.program, 40)
+        return _("{program} asks:").format(program=caller) if question.prompt.program else _("A program asks:")
     # Whole sentences for servers and proxies: in other languages the words around the host differ.
     server, proxy = {
         Kind.LOGIN: (N_("Log in to {host}"), N_("Log in to the proxy {host}")),
@@ -86,6 +90,25 @@ def heading(question: Question) -> str:
         Kind.CERTIFICATE: (N_("{host} requests your certificate"), N_("The proxy {host} requests your certificate")),
         Kind.TRUST: (N_("Is this really {host}?"), N_("Is this really the proxy {host}?"))}[question.kind]
     return _(proxy if question.space.is_proxy else server).format(host=site(question.space))
+
+
+def prompt_text(prompt: ProgramPrompt) -> str:
+    """Returns the text of a program's prompt."""
+    return escaping.lines(prompt.text)
+
+
+def prompt_origin(prompt: ProgramPrompt) -> str:
+    """Returns how reliable the name and the text of a prompt are."""
+    if prompt.kind is PromptKind.INFORMATION:
+        return _("The name of the program and its text are not verified.")
+    return _("The name of the program and its text are not verified. Answer only if you have just started it.")
+
+
+def stop_asking(question: Question) -> str:
+    """Returns the title of the button that stops all prompts. In the prompt of a program, it names the program to be stopped."""
+    if question.kind is Kind.PROMPT:
+        return _(STOP_PROMPTS).format(program=program(question.requester))
+    return _(STOP_ASKING)
 
 
 def server_says(question: Question) -> Optional[str]:

@@ -49,4 +49,5 @@ const (
 	KindProtocolViolation         Kind = "protocolViolation"
 	KindBodyNotReplayable         Kind = "bodyNotReplayable"
 	KindBodyIncomplete            Kind = "bodyIncomplete"
+	KindNoAgent                   Kind = "noAgent"
 )

@@ -35,6 +35,10 @@ enum LogText {
         case "consentAsked":
             return "wants to use a login for \(site)\(user)\(source); \(who(event["agent"])) was asked"
         case "consentAnswered": return "\(consent(event)) a login for \(site)\(user)\(source)\(consenter(event))"
+        case "promptAsked": return "showed a prompt\(program(event)) through \(who(event["agent"]))"
+        case "promptAnswered":
+            let agent = event["agent"].map { ", from \(who($0))" } ?? ""
+            return "\(promptAnswer(event)) to its prompt\(program(event))\(agent)\(reason(event))"
         case "grantRevoked": return "revoked \(counted(event["count"]?.integer ?? 0, "grant"))"
         case "promptsStopped": return "stopped the questions of \(subject(event))"
         case "promptsResumed": return "resumed the questions of \(subject(event))"
@@ -117,6 +121,20 @@ enum LogText {
         case "agent": "; answered by \(who(event["agent"]))"
         case "deadline": ": not answered in time"
         default: ": no agent answered"
+        }
+    }
+
+    /// The program of a prompt, which its client has named.
+    private static func program(_ event: JSON) -> String {
+        event["program"]?.string.map { " of \"\($0.shortened)\"" } ?? ""
+    }
+
+    private static func promptAnswer(_ event: JSON) -> String {
+        switch event["action"]?.string {
+        case "answer": "got an answer"
+        case "allow": "got the answer \"allow\""
+        case "cancel": "got the answer \"cancel\""
+        default: "got no answer"
         }
     }
 

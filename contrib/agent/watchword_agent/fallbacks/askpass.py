@@ -7,6 +7,12 @@ from ..secret import Secret
 from .dialogue import Stopper, Unavailable, one_line, run
 
 
+# They ask the agent, which would ask them again.
+_OURS = ("watchword", "watchword-askpass")
+# `watchword askpass` does not ask the agent if this is set: the program can be a script that runs it.
+_ENVIRONMENT = {"WATCHWORD_ASKPASS_OF_AGENT": "1"}
+
+
 class Askpass:
     """A dialogue that starts one process per prompt."""
 
@@ -17,6 +23,9 @@ class Askpass:
             raise Unavailable("SSH_ASKPASS is not set")
         if not os.access(self._program, os.X_OK):
             raise Unavailable(f"{self._program} (SSH_ASKPASS) is not executable")
+        # guard: agent-askpass-is-another-program
+        if os.path.basename(os.path.realpath(self._program)) in _OURS or os.path.basename(self._program) in _OURS:
+            raise Unavailable(f"{self._program} (SSH_ASKPASS) asks this agent")
 
     def has_room(self, text: str) -> bool:
         """Always true: the limit for arguments is much higher."""
@@ -31,7 +40,7 @@ class Askpass:
 
     def secret(self, text: str, prompt: str, short: str = "") -> Optional[Secret]:
         """Returns the first line that the program prints, or `None` if it fails."""
-        code, output = run(self._stopper, [self._program, f"{text}\n\n{prompt}:"])
+        code, output = run(self._stopper, [self._program, f"{text}\n\n{prompt}:"], _ENVIRONMENT)
         line = one_line(output)
         if code == 0:
             return line
@@ -45,7 +54,7 @@ class Askpass:
 
     def _confirm(self, text: str) -> bool:
         """Asks yes or no with SSH_ASKPASS_PROMPT=confirm; the exit status is the answer."""
-        code, output = run(self._stopper, [self._program, text], {"SSH_ASKPASS_PROMPT": "confirm"})
+        code, output = run(self._stopper, [self._program, text], {**_ENVIRONMENT, "SSH_ASKPASS_PROMPT": "confirm"})
         typed = one_line(output)
         # Programs that do not support SSH_ASKPASS_PROMPT print the typed text: only "yes" and an empty line confirm.
         return code == 0 and typed.text().strip().lower() in ("", "yes")

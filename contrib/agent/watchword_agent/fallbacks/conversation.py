@@ -5,7 +5,8 @@ from typing import Optional
 from .. import answers, certificate_files, texts
 from ..escaping import shown
 from ..messages import _
-from ..question import Kind, Question
+from ..question import Kind, PromptKind, Question
+from ..secret import Secret
 from .dialogue import Dialogue
 
 
@@ -54,6 +55,12 @@ def introduction(question: Question, dialogue: Dialogue) -> str:
 
 def _lines(question: Question) -> list[Line]:
     requester = question.requester
+    asked_by = Line(_("Asked by {program} ({place})").format(program=texts.program(requester), place=texts.program_place(requester)))
+    if question.prompt:
+        shown_lines = texts.prompt_text(question.prompt).split("\n")
+        # The question is usually in the last lines, and its subject in the first.
+        text = [Line(line, is_optional=3 <= index < len(shown_lines) - 3) for index, line in enumerate(shown_lines)]
+        return [Line(texts.heading(question), is_whole=True), *text, Line(texts.prompt_origin(question.prompt), is_optional=True), asked_by]
     lines = [
         Line(texts.heading(question), is_whole=True), Line(texts.long_host(question.space) or "", is_whole=True),
         Line(texts.server_says(question) or "", is_optional=True), Line(texts.failures(question) or "", is_optional=True),
@@ -75,8 +82,7 @@ def _lines(question: Question) -> list[Line]:
             Line(_("Scheme: {scheme}.").format(scheme=texts.scheme(question.space))),
             Line(texts.known_users(question) or "")]
     return lines + [
-        Line(_("Asked by {program} ({place})").format(program=texts.program(requester), place=texts.program_place(requester))),
-        Line(_("for {fetch}").format(fetch=texts.fetch(question)), is_whole=True, is_optional=True)]
+        asked_by, Line(_("for {fetch}").format(fetch=texts.fetch(question)), is_whole=True, is_optional=True)]
 
 
 def _certificate(question: Question) -> list[Line]:
@@ -146,5 +152,21 @@ def _consent(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]
     return answers.allow(chosen) if chosen else None
 
 
+def _prompt(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
+    assert question.prompt is not None
+    text, kind = introduction(question, dialogue), question.prompt.kind
+    if kind is PromptKind.SECRET:
+        secret = dialogue.secret(text, _("Your answer"))
+        return answers.typed(secret) if secret else None
+    if kind is PromptKind.TEXT:
+        line = dialogue.line(text, _("Your answer"), "")
+        return answers.typed(Secret(bytearray(line.encode()))) if line else None
+    if kind is PromptKind.INFORMATION:
+        dialogue.choose(text, [("close", _("OK"))], _("Close"))
+        return answers.cancel()
+    return answers.confirm() if dialogue.choose(text, [("yes", _("Yes"))], _("No")) else None
+
+
 _ASK = {
-    Kind.LOGIN: _login, Kind.TOKEN: _login, Kind.CERTIFICATE: _client_certificate, Kind.TRUST: _trust, Kind.CONSENT: _consent}
+    Kind.LOGIN: _login, Kind.TOKEN: _login, Kind.CERTIFICATE: _client_certificate, Kind.TRUST: _trust, Kind.CONSENT: _consent,
+    Kind.PROMPT: _prompt}

@@ -17,7 +17,7 @@ _BARS = 40
 _ICONS = {
     Kind.LOGIN: "dialog-password-symbolic", Kind.TOKEN: "dialog-password-symbolic",
     Kind.CERTIFICATE: "application-certificate-symbolic", Kind.TRUST: "security-medium-symbolic",
-    Kind.CONSENT: "system-lock-screen-symbolic"}
+    Kind.CONSENT: "system-lock-screen-symbolic", Kind.PROMPT: "dialog-password-symbolic"}
 
 
 class QuestionWindow(Adw.Window):
@@ -92,7 +92,8 @@ class QuestionWindow(Adw.Window):
         requester = self.question.requester
         asked_by = f"{texts.program(requester)}\n{texts.program_place(requester)}"
         details = parts.Details(_("_Details"), texts.asked_by(requester))
-        details.append(parts.facts(*rows, (_("Asked by"), asked_by), (_("For"), texts.fetch(self.question))))
+        fetch = [] if self.question.prompt else [(_("For"), texts.fetch(self.question))]
+        details.append(parts.facts(*rows, (_("Asked by"), asked_by), *fetch))
         if without:
             button = parts.button(without, lambda: self.answer(answers.continue_without()))
             button.set_tooltip_text(without_hint or None)
@@ -163,7 +164,7 @@ class QuestionWindow(Adw.Window):
     def _offer_stopping(self) -> None:
         """Adds the button that stops all prompts, if a question of this program was refused before."""
         if self.question.is_repeated:
-            stop = parts.button(_(texts.STOP_ASKING), self._stop_asking, "flat")
+            stop = parts.button(texts.stop_asking(self.question), self._stop_asking, "flat")
             stop.set_tooltip_text(_(texts.STOP_ASKING_HINT))
             self.add_delayed(stop)
 

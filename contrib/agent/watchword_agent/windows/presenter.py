@@ -3,11 +3,12 @@ from typing import Optional
 
 from .. import presenter
 from ..question import Kind, Question
-from . import base, certificate, consent, login, trust
+from . import base, certificate, consent, login, prompt, trust
 
 _WINDOWS: dict[Kind, type[base.QuestionWindow]] = {
     Kind.LOGIN: login.LoginWindow, Kind.TOKEN: login.LoginWindow, Kind.CERTIFICATE: certificate.CertificateWindow,
-    Kind.TRUST: trust.TrustWindow, Kind.CONSENT: consent.ConsentWindow}
+    Kind.TRUST: trust.TrustWindow, Kind.CONSENT: consent.ConsentWindow,
+    Kind.PROMPT: prompt.PromptWindow}
 
 
 class WindowPresenter:
