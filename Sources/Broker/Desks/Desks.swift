@@ -15,6 +15,7 @@ final class Desks {
     let keyring: KeyringDesk
     let credentials: CredentialDesk
     let progress: ProgressReporter
+    let fronts: FrontDesk
 
     init(
         _ ports: BrokerPorts, _ context: DeskContext, _ table: FetchTable, suspendedBefore: Duration, of broker: Broker
@@ -34,6 +35,8 @@ final class Desks {
         fetches.desks = FetchRouter.Desks(session: session, bodies: bodies, questions: questions, keyring: keyring)
         progress = ProgressReporter(fetches, bodies, reference { $0.desks.progress })
         methods = FetchMethods(fetches, progress)
+        fronts = FrontDesk(fetches, methods, reference { $0.desks.fronts })
+        fetches.desks.fronts = fronts
     }
 }
 

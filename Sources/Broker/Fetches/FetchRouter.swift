@@ -12,6 +12,8 @@ final class FetchRouter {
         let bodies: BodyDesk
         let questions: QuestionDesk
         let keyring: KeyringDesk
+        /// Set once, because the desk refers to this router.
+        var fronts: FrontDesk!
     }
 
     let ports: BrokerPorts
