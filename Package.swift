@@ -106,7 +106,7 @@ let package = Package(
         .target(
             name: "BrokerSocket",
             dependencies: [
-                "Broker", "EventLoop", "WatchwordProtocol", "CPlatform",
+                "Broker", "EventLoop", "WatchwordCore", "WatchwordProtocol", "CPlatform",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict

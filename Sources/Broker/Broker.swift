@@ -20,13 +20,13 @@ public actor Broker {
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
         netrc: (any NetrcPort)? = nil, commands: (any CommandPort)? = nil,
         trust: (any TrustPort)? = nil, grants: (any GrantPort)? = nil, audit: (any AuditPort)? = nil,
-        clock: any BrokerClock,
+        fronts: (any FrontPort)? = nil, clock: any BrokerClock,
         options: BrokerOptions, log: Logger
     ) {
         self.loop = loop
         let ports = BrokerPorts(
             loop: loop, transfers: transfers, keyring: keyring, netrc: netrc, commands: commands, trust: trust,
-            grants: grants, audit: audit, clock: clock)
+            grants: grants, audit: audit, fronts: fronts, clock: clock)
         var table = FetchTable(
             session: options.session, isKeyringEnabled: keyring != nil && options.isKeyringEnabled,
             sharing: options.sharing)
@@ -80,6 +80,11 @@ public actor Broker {
         loop.post { self.assumeIsolated { $0.desks.keyring.watch() } }
     }
 
+    /// Opens the fronts of the configuration, in the next turn of the loop.
+    public nonisolated func openFronts() {
+        loop.post { self.assumeIsolated { $0.desks.fronts.openConfigured() } }
+    }
+
     private func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {
         guard let connection = desks.clients[id] else { return }
         desks.fetches.change { $0.recordTime(desks.context.clock.sinceEpoch) }
@@ -124,6 +129,8 @@ extension Broker: ConnectionService {
         assumeIsolated { broker in
             let desks = broker.desks
             guard let connection = desks.clients.remove(connection) else { return }
+            desks.fronts.closeFronts(of: connection)
+            desks.fronts.closed(connection)
             desks.fetches.cancel(connection.fetches.compactMap { desks.fetches[$0] })
             desks.bodies.forget(connection)
             desks.programPrompts.forget(connection)
@@ -131,4 +138,25 @@ extension Broker: ConnectionService {
             desks.fetches.change { $0.forgetClient(connection.id.tag, connection.peer.subject) }
         }
     }
+}
+
+extension Broker: FrontService {
+    public nonisolated func frontConnectionOpened(
+        _ link: any FrontLink, _ peer: FrontPeer, at front: FrontID
+    ) -> ConnectionID? {
+        assumeIsolated { $0.desks.fronts.opened(link, peer, at: front) }
+    }
+
+    public nonisolated func requested(_ request: FrontRequest, _ body: FrontBody, on connection: ConnectionID) {
+        assumeIsolated { broker in
+            guard let connection = broker.desks.clients[connection] else { return }
+            broker.desks.fronts.requested(request, body, on: connection)
+        }
+    }
+
+    public nonisolated func drained(_ connection: ConnectionID) {
+        assumeIsolated { $0.desks.fronts.drained(connection) }
+    }
+
+    public nonisolated func frontConnectionClosed(_ connection: ConnectionID) { connectionClosed(connection) }
 }

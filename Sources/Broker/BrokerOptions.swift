@@ -26,6 +26,8 @@ public struct BrokerOptions: Sendable {
     public var credentialCommands: [CredentialCommand] = []
     /// Whether a netrc file or a command can supply logins.
     var usesNetrc: Bool { netrcFile != nil || !credentialCommands.isEmpty }
+    /// The fronts that are open as long as the broker runs.
+    public var fronts = FrontOptions()
     public var quotaLimits = QuotaLimits()
     /// Whether the process filters its system calls, for `server/status`.
     public var filtersSystemCalls = false
@@ -46,4 +48,17 @@ public struct BrokerOptions: Sendable {
         self.schemes = schemes
         self.sharing = sharing
     }
+}
+
+/// The fronts of the configuration. They do not change while the broker runs.
+public struct FrontOptions: Sendable {
+    /// The address of the forward proxy; `nil` for none.
+    public var proxy: FrontAddress?
+    /// The hosts to which the forward proxy forwards requests.
+    public var hosts: [HostPattern] = []
+    /// The ports to which any forward proxy opens tunnels.
+    public var tunnelPorts = FrontAccess.defaultTunnelPorts
+    public var sites: [(address: FrontAddress, site: FrontSite)] = []
+
+    public init() {}
 }

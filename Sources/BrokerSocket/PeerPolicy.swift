@@ -22,8 +22,12 @@ extension PeerIdentity {
         var uid = UInt32.max
         guard watchword_peer_credentials(descriptor, &pid, &uid) == 0 else { return nil }
         self.init(pid: pid, uid: uid)
-        guard pid > 0 else { return }
-        let (process, subject, executable) = PeerProcess.accept(socket: descriptor, pid: pid)
+        if pid > 0 { identify(socket: descriptor) }
+    }
+
+    /// Sets what proc(5) says of the process, which is at the other end of `socket`.
+    mutating func identify(socket: Int32) {
+        let (process, subject, executable) = PeerProcess.accept(socket: socket, pid: pid)
         (self.subject, self.executable) = (subject, executable)
         currentSubject = { process.currentSubject(after: subject) }
         executableNow = { process.executableNow() }

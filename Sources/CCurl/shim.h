@@ -80,6 +80,12 @@ static inline CURLcode watchword_curl_easy_get_pointer(CURL *easy, CURLINFO info
     return curl_easy_getinfo(easy, info, value);
 }
 
+// Returns the socket of the last transfer, or -1. It is closed when the handle is removed from its multi handle.
+static inline curl_socket_t watchword_curl_easy_get_socket(CURL *easy) {
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK ? socket : CURL_SOCKET_BAD;
+}
+
 static inline CURLMcode watchword_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }

@@ -35,6 +35,7 @@ struct Document : watchword_toml_document {
     /// The texts that the entries point to; a deque does not move its elements.
     std::deque<std::string> texts;
     std::deque<std::vector<watchword_toml_text>> arrays;
+    std::deque<std::vector<int64_t>> numbers;
     size_t path_bytes = 0;
 
     Document() : watchword_toml_document{} {}
@@ -50,7 +51,10 @@ struct Document : watchword_toml_document {
     }
 
     void add(const toml::table &table, const std::string &prefix, size_t depth);
+    void add(const std::string &path, const toml::node &node, const toml::source_position &place, size_t depth);
     watchword_toml_entry value(const toml::node &node);
+    bool take_strings(const toml::array &array, watchword_toml_entry &entry);
+    bool take_integers(const toml::array &array, watchword_toml_entry &entry);
 };
 
 bool is_bare(std::string_view part) {
@@ -89,30 +93,59 @@ watchword_toml_entry Document::value(const toml::node &node) {
     } else if (node.is_table()) {
         entry.kind = WATCHWORD_TOML_TABLE;
     } else if (auto array = node.as_array()) {
-        std::vector<watchword_toml_text> strings;
-        for (const auto &element : *array) {
-            if (!element.is_string()) return entry;
-            strings.push_back(store(element.as_string()->get(), element.source().begin));
-        }
-        arrays.push_back(std::move(strings));
-        entry.kind = WATCHWORD_TOML_STRINGS;
-        entry.strings = arrays.back().data();
-        entry.string_count = arrays.back().size();
+        if (array->is_homogeneous<toml::table>()) entry.kind = WATCHWORD_TOML_TABLES;
+        else if (!take_strings(*array, entry)) take_integers(*array, entry);
     }
     return entry;
+}
+
+bool Document::take_strings(const toml::array &array, watchword_toml_entry &entry) {
+    std::vector<watchword_toml_text> strings;
+    for (const auto &element : array) {
+        if (!element.is_string()) return false;
+        strings.push_back(store(element.as_string()->get(), element.source().begin));
+    }
+    arrays.push_back(std::move(strings));
+    entry.kind = WATCHWORD_TOML_STRINGS;
+    entry.strings = arrays.back().data();
+    entry.string_count = arrays.back().size();
+    return true;
+}
+
+bool Document::take_integers(const toml::array &array, watchword_toml_entry &entry) {
+    std::vector<int64_t> integers;
+    for (const auto &element : array) {
+        if (!element.is_integer()) return false;
+        integers.push_back(element.as_integer()->get());
+    }
+    numbers.push_back(std::move(integers));
+    entry.kind = WATCHWORD_TOML_INTEGERS;
+    entry.integers = numbers.back().data();
+    entry.integer_count = numbers.back().size();
+    return true;
 }
 
 void Document::add(const toml::table &table, const std::string &prefix, size_t depth) {
     for (const auto &[key, node] : table) {
         if (error.bytes) return;
-        std::string path = prefix + written(key.str());
-        path_bytes += path.size();
-        if (path_bytes > path_bytes_in_all) return fail("the keys are too long", key.source().begin);
-        watchword_toml_entry entry = value(node);
-        entry.path = store(path, key.source().begin);
-        entry.depth = depth;
-        list.push_back(entry);
-        if (auto inner = node.as_table()) add(*inner, path + ".", depth + 1);
+        add(prefix + written(key.str()), node, key.source().begin, depth);
+    }
+}
+
+void Document::add(
+    const std::string &path, const toml::node &node, const toml::source_position &place, size_t depth) {
+    path_bytes += path.size();
+    if (path_bytes > path_bytes_in_all) return fail("the keys are too long", place);
+    watchword_toml_entry entry = value(node);
+    entry.path = store(path, place);
+    entry.depth = depth;
+    list.push_back(entry);
+    if (auto table = node.as_table()) return add(*table, path + ".", depth + 1);
+    if (entry.kind != WATCHWORD_TOML_TABLES) return;
+    size_t index = 0;
+    for (const auto &element : *node.as_array()) {
+        if (error.bytes) return;
+        add(path + "[" + std::to_string(index++) + "]", element, element.source().begin, depth + 1);
     }
 }
 

@@ -126,6 +126,26 @@ extension ConfigurationOption {
         .count(
             "audit.old-files", 0...99, \.auditOldFiles,
             "Specifies the number of rotated files of the audit log. Older files are deleted."),
+        .address(
+            "front.proxy", \.frontProxy,
+            "Specifies the address of a forward proxy for unchanged programs: the broker forwards their requests and logs "
+                + "in for them. It serves the hosts in front.hosts only, because every program of the user can use it. "
+                + "Other users have no access. A change takes effect when the broker is restarted."),
+        .hosts(
+            "front.hosts", \.frontHosts,
+            "Specifies the hosts that programs reach through front.proxy. A proxy of \"watchword run\" serves all hosts."
+        ),
+        .ports(
+            "front.tunnel-ports", \.frontTunnelPorts,
+            "Specifies the ports to which proxies open tunnels (CONNECT). Port 25 is never allowed."),
+        .sites(
+            "front.site", \.frontSites,
+            "Specifies sites that the broker serves to local programs by plain HTTP, in tables [[front.site]]. \"listen\" "
+                + "is the address; \"url\" is the site: http or https, a host and a port. \"restricted = true\" is for "
+                + "programs in a container or sandbox: each request is recorded in the audit log, and a login that the "
+                + "program sends itself is dropped. \"methods\" and \"paths\" list the allowed ones; a path that "
+                + "ends with a slash allows everything below it. \"budget\" is the number of requests after which "
+                + "further ones are refused. A change takes effect when the broker is restarted."),
         .boolean(
             "process.filter-system-calls", \.filtersSystemCalls,
             "Specifies whether the broker filters its system calls with seccomp(2), so that it cannot run programs, "

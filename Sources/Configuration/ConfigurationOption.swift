@@ -20,6 +20,12 @@ public struct ConfigurationOption: Sendable {
         case commands
         /// An absolute path.
         case path
+        /// The address of a front.
+        case address
+        /// A list of ports.
+        case ports
+        /// A list of tables, each a site and the address of its front.
+        case sites
         /// An absolute path, or a path below the user's home directory.
         case homePath
     }
@@ -76,6 +82,9 @@ extension ConfigurationOption.ValueType {
         case .schemeOrders: "a list of strings, each a host pattern and schemes"
         case .releaseRules: "a list of strings, each a program and host patterns"
         case .commands: "a list of strings, each a host pattern, a user and a command"
+        case .address: "an address \"127.0.0.1:port\" or \"[::1]:port\", or the absolute path of a Unix socket"
+        case .ports: "a list of whole numbers from 1 to 65535"
+        case .sites: "a list of tables, each with listen and url"
         case .path: "an absolute path"
         case .homePath: "an absolute path or a path that begins with \"~/\""
         }
@@ -92,6 +101,9 @@ extension ConfigurationOption.ValueType {
         case .releaseRules: "[\"/usr/bin/watchword git.example.com *.corp.example\"]"
         case .commands: "[\"git.example.com bob /usr/bin/pass show work/git\"]"
         case .schemeOrders: "[\"www.example.com negotiate digest\", \".example.org digest basic\"]"
+        case .address: "\"127.0.0.1:3128\""
+        case .ports: "[443, 8443]"
+        case .sites: "[{ listen = \"127.0.0.1:8001\", url = \"https://intranet.example\" }]"
         case .path: "\"/usr/lib/x86_64-linux-gnu/opensc-pkcs11.so\""
         case .homePath: "\"~/.netrc\""
         }
@@ -117,8 +129,10 @@ extension TOMLValue {
         case .boolean: "true or false"
         case .real: "a number with a fraction or an exponent"
         case .strings(let texts): texts.isEmpty ? "an empty list" : "a list of strings"
+        case .integers: "a list of whole numbers"
         case .table: "a table"
-        case .other: "a date, a time, or a list that does not contain only strings"
+        case .tables: "a list of tables"
+        case .other: "a date, a time, or a list of values of several types"
         }
     }
 }

@@ -6,6 +6,10 @@ extension Settings {
         var options: [String] = []
         if tokenModule != started.tokenModule { options.append("tokens.module") }  // guard: reload-needs-restart
         if filtersSystemCalls != started.filtersSystemCalls { options.append("process.filter-system-calls") }
+        if frontProxy != started.frontProxy { options.append("front.proxy") }
+        if frontHosts != started.frontHosts { options.append("front.hosts") }
+        if frontTunnelPorts != started.frontTunnelPorts { options.append("front.tunnel-ports") }
+        if frontSites != started.frontSites { options.append("front.site") }
         return options
     }
 }

@@ -67,8 +67,23 @@ public struct Settings: Sendable, Equatable {
     /// The number of rotated files, not counting the current one.
     public var auditOldFiles = 4
 
+    /// The address of the forward proxy; `nil` for none.
+    public var frontProxy: FrontAddress?
+    /// The hosts that programs reach through the forward proxy.
+    public var frontHosts: [HostPattern] = []
+    /// The ports to which proxies open tunnels.
+    public var frontTunnelPorts = [443, 80, 22, 8443]
+    /// The sites that the broker serves.
+    public var frontSites: [FrontSiteSetting] = []
+
     /// Whether the broker filters its system calls with seccomp.
     public var filtersSystemCalls = false
 
     public init() {}
+}
+
+/// A site that the broker serves, and its address.
+public struct FrontSiteSetting: Sendable, Equatable {
+    public var address: FrontAddress
+    public var site: FrontSite
 }

@@ -19,7 +19,7 @@ public enum SettingsFile {
             return .failure(InvalidSettings(problems: [syntaxProblem(error.message)]))
         }
         var settings = Settings()
-        let problems = entries.flatMap { apply($0, to: &settings) }
+        let problems = entries.flatMap { apply($0, to: &settings) } + FrontSiteTables.apply(entries, to: &settings)
         return problems.isEmpty ? .success(settings) : .failure(InvalidSettings(problems: inOrder(problems)))
     }
 

@@ -19,7 +19,11 @@ enum TOMLValue {
     case boolean(Bool)
     case real(Double)
     case strings([TOMLText])
+    /// Not empty.
+    case integers([Int64])
     case table
+    /// A list of tables, whose entries follow with the paths `PATH[INDEX]` and `PATH[INDEX].KEY`. Not empty.
+    case tables
     case other
 }
 
@@ -43,7 +47,10 @@ struct TOMLEntry {
             case WATCHWORD_TOML_REAL: .real(entry.real)
             case WATCHWORD_TOML_STRINGS:
                 .strings(UnsafeBufferPointer(start: entry.strings, count: entry.string_count).map(TOMLText.init))
+            case WATCHWORD_TOML_INTEGERS:
+                .integers(Array(UnsafeBufferPointer(start: entry.integers, count: entry.integer_count)))
             case WATCHWORD_TOML_TABLE: .table
+            case WATCHWORD_TOML_TABLES: .tables
             default: .other
             }
     }

@@ -162,7 +162,11 @@ final class CurlTransfer {
             stopped = .malformedResponse
             return false
         }
-        if job.request.options.delivery == .fromHeader, body.flow == nil, head.isFinal(for: job.request) { startFlow() }
+        if job.request.options.delivery == .fromHeader, body.flow == nil, head.isFinal(for: job.request),
+            announcedBytes ?? .max > job.request.options.wholeBodyBytes
+        {
+            startFlow()
+        }
         return true
     }
 

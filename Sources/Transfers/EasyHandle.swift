@@ -115,6 +115,9 @@ struct EasyHandle {
         return watchword_curl_easy_get_offset(pointer, info, &value) == CURLE_OK ? Int(value) : 0
     }
 
+    /// The socket of the finished transfer; -1 if it is closed.
+    var activeSocket: Int32 { watchword_curl_easy_get_socket(pointer) }
+
     /// The value of `CURLOPT_PRIVATE`.
     var owner: UnsafeMutableRawPointer? {
         var value: UnsafeMutableRawPointer?

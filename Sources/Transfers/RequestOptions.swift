@@ -24,7 +24,7 @@ extension EasyHandle {
         if let proxy = request.proxy { try apply(proxy, for: request) }
         for handshake in request.handshakes { try apply(handshake) }
         try secure(request)
-        try set(CURLOPT_URL, request.url.text)
+        if request.options.opensTunnel { try openTunnel(request) } else { try set(CURLOPT_URL, request.url.text) }
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
         // A client can shorten the default timeout, but not extend it.
         if let limit = request.options.connectTimeout {
@@ -45,6 +45,21 @@ extension EasyHandle {
         } else if request.method != "GET" || hasBody {
             try set(CURLOPT_CUSTOMREQUEST, request.method)
         }
+    }
+
+    /// Makes libcurl only connect, through CONNECT if there is an HTTP proxy. The URL has the scheme http, because with https
+    /// libcurl would make a TLS connection through the tunnel.
+    private func openTunnel(_ request: TransferRequest) throws(TransferFailure) {
+        guard request.proxy?.kind != .https else {
+            throw TransferFailure(
+                .cannotConnect, "a tunnel through an https proxy is not supported; use an http proxy",
+                cause: .proxyRefused(status: nil))
+        }
+        try set(CURLOPT_URL, "http://\(request.url.origin.host):\(request.url.origin.port)/")
+        try set(CURLOPT_CONNECT_ONLY, true)
+        try set(CURLOPT_HTTPPROXYTUNNEL, true)
+        // libcurl reuses no connection that was only connected. CURLOPT_FORBID_REUSE would close it at once.
+        try set(CURLOPT_FRESH_CONNECT, true)
     }
 
     /// Turns off everything that libcurl would decide by itself: the broker handles redirects, netrc, logins and proxies.

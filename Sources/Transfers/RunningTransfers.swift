@@ -1,3 +1,4 @@
+internal import Glibc
 internal import WatchwordCore
 
 /// The transfers that libcurl runs for one engine.
@@ -5,6 +6,8 @@ struct RunningTransfers {
     private var transfers: [TransferID: CurlTransfer] = [:]
     /// The transfers with a speed limit.
     private var paced: Set<TransferID> = []
+    /// The sockets of tunnels that are not taken yet.
+    private var tunnels: [TransferID: Int32] = [:]
     let readyResponses = ReadyResponses()
 
     subscript(id: TransferID) -> CurlTransfer? { transfers[id] }
@@ -19,6 +22,22 @@ struct RunningTransfers {
     mutating func remove(_ id: TransferID) -> CurlTransfer? {
         paced.remove(id)
         return transfers.removeValue(forKey: id)
+    }
+
+    /// Stores the socket of a tunnel. It is a duplicate, because libcurl closes its own when the transfer is removed.
+    mutating func addTunnel(of transfer: CurlTransfer) {
+        let socket = fcntl(transfer.easy.activeSocket, F_DUPFD_CLOEXEC, 0)
+        if socket >= 0 { tunnels[transfer.id] = socket }
+    }
+
+    mutating func takeTunnel(_ id: TransferID) -> Int32? { tunnels.removeValue(forKey: id) }
+
+    mutating func closeTunnel(_ id: TransferID) {
+        if let socket = takeTunnel(id) { close(socket) }
+    }
+
+    mutating func closeTunnels() {
+        for id in Array(tunnels.keys) { closeTunnel(id) }
     }
 
     /// Removes and returns the transfers whose responses are ready for delivery.

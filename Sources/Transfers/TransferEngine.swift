@@ -71,6 +71,7 @@ public final class TransferEngine {
             return endElsewhere(id, .failure(.cancelled))
         }
         flows[id]?.abort(.cancelled)
+        running.closeTunnel(id)
         end(id, .failure(.cancelled))
     }
 
@@ -87,6 +88,7 @@ public final class TransferEngine {
         tokens.shutDown()
         for id in running.ids + preparations.ids { end(id, .failure(.shutDown)) }
         flows.abortAll(.shutDown)
+        running.closeTunnels()
         outcomes.deliver()
         preparations.stop()
         pools.closeAll()
@@ -180,6 +182,7 @@ public final class TransferEngine {
         if case .success = outcome, let store = transfer.body.store {
             flows.add(BodyFlow(start: []), from: store, id)
         }
+        if case .success = outcome, transfer.request.options.opensTunnel { running.addTunnel(of: transfer) }
         transfer.source?.isPaused = false
         transfer.timing.resuming?.cancel()
         if transfer.body.isDelivered {

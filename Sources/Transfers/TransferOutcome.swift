@@ -31,6 +31,7 @@ extension CurlTransfer {
             return headers.isComplete ? .success(response(isFromProxy: true)) : .failure(failure(code))
         }
         guard code == CURLE_OK else { return .failure(failure(code)) }
+        if request.options.opensTunnel { return .success(openedTunnel) }
         guard headers.status > 0 else {
             return .failure(
                 TransferFailure(
@@ -64,6 +65,13 @@ extension CurlTransfer {
             .malformedResponse,
             "\(request.url.origin.text) did not prove that it knows the password (wrong rspauth at the end of the response); do not trust the response, and check whether the connection is intercepted",
             cause: .serverProofWrong)
+    }
+
+    /// See `TransferOptions.opensTunnel`.
+    private var openedTunnel: TransferResponse {
+        var response = TransferResponse(status: 200)
+        response.openBody = OpenBody(transfer: id, announcedBytes: nil)
+        return response
     }
 
     private var isDecoded: Bool { request.options.decompresses && headers.isCoded }

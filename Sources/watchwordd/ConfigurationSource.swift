@@ -69,6 +69,10 @@ extension BrokerOptions {
         releaseRules = settings.releaseRules
         netrcFile = settings.netrcFile
         credentialCommands = settings.credentialCommands
+        fronts.proxy = settings.frontProxy
+        fronts.hosts = settings.frontHosts
+        fronts.tunnelPorts = Set(settings.frontTunnelPorts)
+        fronts.sites = settings.frontSites.map { ($0.address, $0.site) }
         sharing =
             switch settings.sharing {
             case .user: .user

@@ -28,6 +28,7 @@ final class RunningService {
     private let trust: TrustFile?
     private let grants: GrantFile?
     private let audit: AuditLog?
+    private let fronts: FrontServer
     private var servers: [BrokerServer] = []
     private let manager: ServiceManager
     private let source: ConfigurationSource
@@ -60,14 +61,18 @@ final class RunningService {
             trust = TrustFile(environment: Self.environment, log: log)
             grants = GrantFile(environment: Self.environment, log: log)
             audit = AuditLog(settings, log: log)
+            fronts = FrontServer(on: loop, log: log)
             var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
             brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
             brokerOptions.filtersSystemCalls = settings.filtersSystemCalls
             broker = Broker(
                 loop: loop, transfers: engine.port, keyring: keyring, netrc: netrc, commands: commands,
-                trust: trust, grants: grants, audit: audit, clock: LoopClock(of: loop), options: brokerOptions, log: log
+                trust: trust, grants: grants, audit: audit, fronts: fronts.port, clock: LoopClock(of: loop),
+                options: brokerOptions, log: log
             )
             broker.watchKeyring()
+            fronts.serve(broker)
+            broker.openFronts()
             try listen(on: socket, restricted: location.restricted)
             _ = try ServiceSignals(on: loop) { [unowned self] in serve($0) }
         } catch let failure as SocketFailure {
@@ -135,6 +140,7 @@ final class RunningService {
         isStopping = true
         manager.say(.stopping(status: "Finishing running fetches."))
         for server in servers { server.stop() }
+        fronts.stop()
         let loop = loop
         broker.assumeIsolated { broker in
             broker.shutDown(reason: "the broker was told to stop", grace: Self.grace) { loop.stop() }

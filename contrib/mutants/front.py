@@ -10,8 +10,13 @@ RESPONSE = "WatchwordCoreTests.FrontResponseTests"
 SITE = "WatchwordCoreTests.FrontSiteRequestTests"
 MAPPING = "WatchwordCoreTests.FrontMappingTests"
 BUFFER = "WatchwordCoreTests.FrontBufferTests"
+ATTACKS = "Tests/EndToEnd/test_front_attacks.py"
 
 FRONT = [
+    ("front-uid", ", peer.uid == uid", "", ATTACKS),
+    ("front-authorization-of-the-program", "intent.plan.originLogin == .broker, ", "", ATTACKS),
+    ("front-authorization-of-a-restricted-program", STATEMENT, "", ATTACKS),
+    ("fronts-of-client", STATEMENT, "", ATTACKS),
     ("front-on-loopback", '"127.0.0.1:"', '"127.0.0."', "WatchwordProtocolTests.FrontAddressTests"),
     ("a-site-refuses-unknown-members", ', only: ["url", "restricted", "methods", "paths", "budget"]', "",
      "WatchwordProtocolTests.FrontSiteTests"),

@@ -16,6 +16,7 @@ final class Desks {
     let keyring: KeyringDesk
     let credentials: CredentialDesk
     let progress: ProgressReporter
+    let fronts: FrontDesk
 
     init(
         _ ports: BrokerPorts, _ context: DeskContext, _ table: FetchTable, suspendedBefore: Duration, of broker: Broker
@@ -37,6 +38,8 @@ final class Desks {
             session: session, bodies: bodies, questions: questions, programPrompts: programPrompts, keyring: keyring)
         progress = ProgressReporter(fetches, bodies, reference { $0.desks.progress })
         methods = FetchMethods(fetches, progress)
+        fronts = FrontDesk(fetches, methods, reference { $0.desks.fronts })
+        fetches.desks.fronts = fronts
     }
 }
 

@@ -47,8 +47,21 @@ final class FetchMethods {
         fetches.report { $0.start(fetch.id, $1) }
     }
 
+    /// Starts the fetch that answers a request to a front.
+    func start(_ exchange: FrontExchange, of connection: ClientConnection, _ answer: FrontAnswer) throws -> RunningFetch
+    {
+        try clients.checkRoomForBody(of: connection)
+        let fetch = try makeFetch(exchange.params, of: connection, inSteps: true) { exchange.adapt(&$0) }
+        fetch.owner = RunningFetch.Owner(connection: connection.id, call: nil, requestID: .null)
+        (fetch.answer, answer.fetch) = (answer, fetch.id)
+        fetches.report { $0.start(fetch.id, $1) }
+        return fetch
+    }
+
+    /// - Parameter adapt: changes the plan before the fetch is added.
     private func makeFetch(
-        _ params: FetchRunParams, of connection: ClientConnection, inSteps: Bool
+        _ params: FetchRunParams, of connection: ClientConnection, inSteps: Bool,
+        adapt: (inout FetchPlan) -> Void = { _ in }
     ) throws -> RunningFetch {
         let subscription = connection.isSubscribed ? connection.profile.subscription : nil
         try clients.checkRoom(for: params.chargedBytes, of: connection)  // guard: requests-held
@@ -60,6 +73,7 @@ final class FetchMethods {
             throw InvalidParams(
                 "params.auth.handler requires delivery request or notification on the connection")
         }
+        adapt(&plan)
         plan.mayNameFiles = !connection.isConfined
         plan.isRestricted = connection.peer.entrance == .restricted
         do throws(FetchFailure) {

@@ -20,6 +20,9 @@ extension FetchRouter {
             if let openBody { ports.transfers.cancel(openBody.transfer) }
             return
         }
+        if let answer = fetch.answer {
+            return desks.fronts.received(answer, response, openBody)
+        }
         let name = fetch.id.description
         let body = response.response.body
         let isInline =
@@ -60,6 +63,9 @@ extension FetchRouter {
         desks.bodies.dropOpenBody(of: fetch)
         desks.bodies.releaseSource(of: fetch)
         guard let connection = finish(fetch) else { return desks.bodies.endSteps(of: fetch, failure, nil) }
+        if let answer = fetch.answer {
+            return desks.fronts.failed(answer, failure)
+        }
         fail(fetch, failure, on: connection)
     }
 

@@ -13,6 +13,8 @@ final class FetchRouter {
         let questions: QuestionDesk
         let programPrompts: ProgramPromptDesk
         let keyring: KeyringDesk
+        /// Set once, because the desk refers to this router.
+        var fronts: FrontDesk!
     }
 
     let ports: BrokerPorts

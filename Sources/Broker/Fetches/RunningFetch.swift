@@ -35,6 +35,8 @@ final class RunningFetch {
     var challengeTime = Duration.zero
     /// Set only for a fetch begun with `fetch/start`.
     var steps: FetchSteps?
+    /// The request to a front that the fetch answers; `nil` for a fetch of a client.
+    var answer: FrontAnswer?
     /// The source of a request body that is attached through a socket (`fetch/attach`).
     var source: BodySourceID?
     /// The number of stored bytes of request data that were received in messages.

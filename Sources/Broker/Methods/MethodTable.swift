@@ -89,6 +89,9 @@ struct MethodTable: Sendable {
         add(GrantRevoke.self) { params, call, client, desks in
             desks.credentials.revokeGrants(params, call, client.cause)
         }
+        add(FrontOpen.self) { params, _, client, desks in try desks.fronts.open(params, client) }
+        add(FrontClose.self) { params, _, client, desks in try desks.fronts.close(params, client) }
+        add(FrontList.self) { _, _, _, desks in desks.fronts.list }
         add(KeyringStatus.self) { _, call, _, desks in desks.keyring.check(call) }
         addLater(KeyringUnlock.self) { _, call, _, desks in
             try desks.credentials.refuseWhenLocked()

@@ -12,5 +12,7 @@ struct BrokerPorts: Sendable {
     let grants: (any GrantPort)?
     /// `nil` without an audit log.
     let audit: (any AuditPort)?
+    /// `nil` without fronts.
+    let fronts: (any FrontPort)?
     let clock: any BrokerClock
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "CFront.h"
 #include "CLoop.h"
 #include "CPeer.h"
 
@@ -20,6 +21,14 @@ void watchword_clear_stack(void);
 
 /// Gets the process and the user at the other end of a connected Unix socket (SO_PEERCRED, unix(7)). Returns 0 or errno.
 int watchword_peer_credentials(int socket, int32_t *pid, uint32_t *uid);
+
+/// Runs a program, found in PATH, with an environment of its own, and waits for its end. Passes on the signals that other
+/// processes send to this one meanwhile (TERM, HUP, INT, QUIT, USR1, USR2). Must be called on the only thread. Returns 0 or errno.
+/// - status: receives the wait status (waitpid(2)).
+int watchword_run_and_wait(char *const arguments[], char *const environment[], int *status);
+
+/// Ends this process as the other one has ended: with the same exit code, or by the same signal.
+void watchword_end_like(int status) __attribute__((noreturn));
 
 /// Starts a program in a process group of its own, with this process's environment, no blocked signals, no input and no error
 /// output. The program inherits no descriptor but `output`. Returns 0 or errno.

@@ -23,7 +23,11 @@ typedef enum watchword_toml_kind {
     WATCHWORD_TOML_REAL,
     /// An array that contains only strings, or is empty.
     WATCHWORD_TOML_STRINGS,
+    /// A non-empty array that contains only integers.
+    WATCHWORD_TOML_INTEGERS,
     WATCHWORD_TOML_TABLE,
+    /// A non-empty array of tables. Each element is a table with the path `PATH[INDEX]`, and the depth of the array plus one.
+    WATCHWORD_TOML_TABLES,
     /// Dates, times, and arrays of anything but strings.
     WATCHWORD_TOML_OTHER,
 } watchword_toml_kind;
@@ -48,6 +52,8 @@ typedef struct watchword_toml_entry {
     watchword_toml_text string;
     const watchword_toml_text *strings;
     size_t string_count;
+    const int64_t *integers;
+    size_t integer_count;
 } watchword_toml_entry;
 
 typedef struct watchword_toml_document {

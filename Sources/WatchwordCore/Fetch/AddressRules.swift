@@ -18,6 +18,14 @@ public struct AddressRules: Sendable, Equatable {
         rules = patterns.compactMap { pattern in pattern.address.map { Rule(address: $0, port: pattern.port) } }
     }
 
+    private init(_ rules: [Rule]) { self.rules = rules }
+
+    /// Returns rules that also deny these ports of this machine.
+    public func denying(portsOfThisMachine ports: [Int]) -> AddressRules {
+        guard !ports.isEmpty, let loopback = NetworkAddress(host: "127.0.0.1") else { return self }
+        return AddressRules(rules + ports.map { Rule(address: loopback, port: $0) })
+    }
+
     public var isEmpty: Bool { rules.isEmpty }
 
     /// Whether a connection to `address` is denied. A rule for one address of this machine (loopback or unspecified)

@@ -7,7 +7,9 @@ extension CredentialSearch {
     func preemptiveAttempt(
         at challenger: Challenger, _ context: FetchContext
     ) -> Attempt? {
-        guard intent.plan.preemption != .never else { return nil }
+        guard intent.plan.preemption != .never, challenger.isProxy || intent.plan.originLogin == .broker else {
+            return nil
+        }
         var found: SessionEntry?
         for part in intent.access.readable where found == nil {
             found = context.session.preemptiveEntry(

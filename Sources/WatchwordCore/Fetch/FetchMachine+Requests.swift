@@ -88,18 +88,23 @@ extension FetchMachine {
             url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
             timeout: timeout, intent.plan.options)
         request.deniedAddresses = context.environment.hosts.addresses
+            .denying(portsOfThisMachine: intent.plan.deniedPorts)
         request.proxy = proxyRequest(&context)
         // A forwarding proxy rewrites the request line, so the server receives the origin form in any case (RFC 9112
         // section 3.2.1).
-        request.authorization = logins.outgoing.server?.authorization(
-            // guard: digest-uri-behind-proxy
-            for: DigestRequest(method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? []),
-            context.environment, nonces: &context.session.nonces)
+        if case .program(let authorization) = intent.plan.originLogin {
+            request.authorization = authorization
+        } else {
+            request.authorization = logins.outgoing.server?.authorization(
+                // guard: digest-uri-behind-proxy
+                for: DigestRequest(method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? []),
+                context.environment, nonces: &context.session.nonces)
+        }
         logins.outgoing.recordProofs(isTunnel: chain.isTunnel)
         request.proofs = logins.outgoing.proofs
         request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.schemes)
         request.needsNewConnection = logins.needsNewConnection(now: context.now)
-        if chain.isSecure { secure(&request) }
+        if isTLSOurs { secure(&request) }
         let marks = marks(request)
         // Otherwise libcurl would reuse a connection of this identity that has logged in by NTLM before.
         if request.needsNewConnection { context.identities.forget { $0 == marks } }
@@ -125,6 +130,9 @@ extension FetchMachine {
         return proxy
     }
 
+    /// Whether the broker makes the TLS connection to the origin.
+    private var isTLSOurs: Bool { chain.isSecure && intent.plan.originLogin != .tunnel }
+
     private func secure(_ request: inout TransferRequest) {
         switch trust.decision {
         case .some(let decision): request.trust = .leaf(spkiSha256: decision.spkiSha256)
@@ -140,7 +148,7 @@ extension FetchMachine {
         // guard: identity-tunnel
         if chain.isTunnel, let proxy = logins.outgoing.proxy { marks.tunnel = ConnectionAuthentication.Login(proxy) }
         if let (attempt, _) = logins.outgoing.handshake { marks.handshake = ConnectionAuthentication.Login(attempt) }
-        guard chain.isSecure else { return marks }
+        guard isTLSOurs else { return marks }
         marks.trust = trust.decision  // guard: identity-trust
         marks.certificate = certificate.decision.credential  // guard: identity-certificate
         marks.refusesCertificateRequest = request.refusesCertificateRequest

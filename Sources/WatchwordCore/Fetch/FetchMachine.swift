@@ -134,7 +134,9 @@ struct FetchMachine: Sendable {
         }
         recordConnection(response, &context)
         if let failure = logins.recordProxyAcceptance(response, &context) { return fail(failure, &context) }
-        if let question = logins.question(raisedBy: response, at: .server, context) {
+        // guard: front-authorization-of-the-program
+        if intent.plan.originLogin == .broker, let question = logins.question(raisedBy: response, at: .server, context)
+        {
             return take(logins.challenged(question, &context), &context)
         }
         if let failure = logins.recordServerAcceptance(response, &context) { return fail(failure, &context) }

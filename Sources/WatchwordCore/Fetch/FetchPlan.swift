@@ -9,6 +9,17 @@ public struct FetchPlan: Sendable, Equatable {
         case named(ProxyEndpoint)
     }
 
+    /// The part of a fetch's login to its origin that is not the broker's.
+    public enum OriginLogin: Sendable, Equatable {
+        /// The broker logs in.
+        case broker
+        /// The program logs in: the value of its `Authorization` field is sent, and the origin's challenges are its
+        /// responses.
+        case program(Secret)
+        /// The program speaks to the origin through a tunnel; only the proxy is logged in to.
+        case tunnel
+    }
+
     public var url: FetchURL
     public var method: String
     public var headers: [HeaderField]
@@ -30,6 +41,9 @@ public struct FetchPlan: Sendable, Equatable {
     public var pinnedKey: [UInt8]?
     /// The client certificate for the origin of `url`.
     public var certificate: CertificateCredential?
+    public var originLogin = OriginLogin.broker
+    /// Ports of this machine to which the fetch must not connect, also under another name: those of fronts.
+    public var deniedPorts: [Int] = []
     public var interaction: Interaction
     /// The handler of this fetch alone, which is asked before the client.
     public var handler: Subscription?

@@ -38,6 +38,9 @@ public struct FrontAccess: Sendable {
         self.ownAddresses = ownAddresses
     }
 
+    /// The TCP ports of all fronts.
+    public var ownPorts: [Int] { ownAddresses.compactMap(\.port) }
+
     /// - Parameter isDescendant: whether the peer is a descendant of the process that opened the front. Such a program
     ///   needs no token, because many cannot send one.
     public func verdict(_ request: FrontRequest, isDescendant: Bool) -> Verdict {

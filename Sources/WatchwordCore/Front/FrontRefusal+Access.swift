@@ -2,13 +2,13 @@ internal import WatchwordProtocol
 
 /// Requests that are well-formed, but not allowed.
 extension FrontRefusal {
-    static let notForProxy = FrontRefusal(
+    public static let notForProxy = FrontRefusal(
         400, "not-for-proxy", "this is a proxy; send an absolute http:// URL, or CONNECT", hasBody: false)
     static let notForSite = FrontRefusal(
         400, "not-for-site", "this is not a proxy; send a path as the request target", hasBody: false)
     static let token = FrontRefusal(
         407, "token", "the token of the proxy is missing or wrong; use the proxy URL that watchword printed")
-    static let wrongName = FrontRefusal(
+    public static let wrongName = FrontRefusal(
         403, "wrong-name", "the Host field is not the name and port of this front; use the URL that watchword printed",
         hasBody: false)
     static let foreignPage = FrontRefusal(
@@ -21,6 +21,12 @@ extension FrontRefusal {
         FrontRefusal(
             403, "host-not-allowed",
             "this proxy may not connect to \"\(host.shortened)\"; add the host to the allowed hosts of the front")
+    }
+
+    public static func requestNotAllowed(_ method: String) -> FrontRefusal {
+        FrontRefusal(
+            403, "request-not-allowed",
+            "this front does not allow \(method.shortened) for this path; add it to the methods and paths of the front")
     }
 
     static func portNotAllowed(_ port: Int) -> FrontRefusal {

@@ -9,6 +9,11 @@ public struct TransferOptions: Sendable, Equatable {
     /// The maximum size of the decoded body; a larger one fails with `TransferFailure.Kind.bodyTooLarge`.
     public var maxBodyBytes: Int
     public var delivery = BodyDelivery.whole
+    /// With the delivery `fromHeader`: the announced length, in bytes, up to which a body is delivered complete.
+    public var wholeBodyBytes = -1
+    /// Whether to open a tunnel to the origin instead of sending a request, through CONNECT if there is an HTTP proxy
+    /// (RFC 9110 section 9.3.6). The response has status 200 and an `openBody`, which `TransferPort.takeTunnel` takes.
+    public var opensTunnel = false
     /// Whether to request a content coding and decode it (RFC 9110 section 8.4).
     public var decompresses = false
     /// The maximum rate of each body; `nil` for no limit.

@@ -255,6 +255,10 @@ public protocol TransferPort: Sendable {
     /// Makes an open body from bytes in memory.
     func open(_ body: [UInt8]) -> TransferID
 
+    /// Returns the connected socket of a transfer with `options.opensTunnel` that has succeeded; the caller takes
+    /// ownership. `nil` if it was taken or cancelled before.
+    func takeTunnel(_ id: TransferID) -> Int32?
+
     /// Reports the progress of the transfer; `nil` if it is unknown.
     func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void)
 
@@ -273,4 +277,7 @@ extension TransferPort {
 
     /// Does nothing, for a port without connections.
     public func forget(_ identity: ConnectionIdentity) {}
+
+    /// Returns `nil`, for a port without tunnels.
+    public func takeTunnel(_ id: TransferID) -> Int32? { nil }
 }

@@ -44,6 +44,9 @@ public struct AuditEvent: Sendable, Equatable {
         case unlocked
         /// The broker refused a request of a client.
         case denied
+        /// A program sent a request to a front that records each request, or that refused it; `reason` is absent in the
+        /// first case. `action` is the HTTP method.
+        case frontRequest
         /// Events could not be written. Only in the file, not sent to clients.
         case eventsLost
     }

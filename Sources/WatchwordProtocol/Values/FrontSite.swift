@@ -33,11 +33,14 @@ public struct FrontSite: Sendable, Equatable {
         let members = try Members(json, only: ["url", "restricted", "methods", "paths", "budget"], at: path)
         url = try members.required("url", members.string("url"))
         isRestricted = try members.boolean("restricted") ?? false
-        methods = try Self.strings("methods", "a list of methods in upper case", members) { text in
-            !text.isEmpty && text.utf8.count <= 32 && text.utf8.allSatisfy { (0x41...0x5A).contains($0) || $0 == 0x2D }
-        }
+        methods = try Self.strings("methods", "a list of methods in upper case", members, Self.isMethod)
         paths = try Self.strings("paths", "a list of paths, each with a leading slash", members, Self.isPath)
         budget = try members.integer("budget", in: 1...Self.largestBudget)
+    }
+
+    /// Whether `text` can be an element of `methods`: capital letters and hyphens.
+    public static func isMethod(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 32 && text.utf8.allSatisfy { (0x41...0x5A).contains($0) || $0 == 0x2D }
     }
 
     /// Whether `text` can be an element of `paths`: it begins with a slash, and has no query, dot segment or percent

@@ -94,6 +94,7 @@ struct WatchwordCommand: ParsableCommand {
             FetchCommand.self, CredentialsCommand.self, SessionCommand.self, KeyringCommand.self, LockCommand.self,
             UnlockCommand.self, AgentCommand.self, GrantsCommand.self, PromptsCommand.self, LogCommand.self,
             StatusCommand.self,
-            DoctorCommand.self, ConfigCommand.self, GitCredentialCommand.self, AskpassCommand.self,
+            RunCommand.self, ServeCommand.self, FrontCommand.self, DoctorCommand.self, ConfigCommand.self,
+            GitCredentialCommand.self, AskpassCommand.self,
         ])
 }

@@ -155,12 +155,13 @@ def apache_digest(folder, user, password):
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
     modules = "/usr/lib/apache2/modules"
-    names = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest"]
+    names = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "dir"]
     loads = "".join(f"LoadModule {name}_module {modules}/mod_{name}.so\n" for name in names)
     account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
     (folder / "apache.conf").write_text(
         f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\n{loads}{account}"
         f"ErrorLog {folder}/error.log\nCustomLog {folder}/heard.log \"%{{Authorization}}i %{{Proxy-Authorization}}i %{{Cookie}}i\"\nDocumentRoot {folder}/www\nMutex file:{folder}\n"
+        "<Files index.html>\nForceType text/html\n</Files>\n"
         f"<Location /private/>\nAuthType Digest\nAuthName Private\nAuthDigestProvider file\nAuthUserFile {folder}/users\nRequire valid-user\n</Location>\n")
     return Server([find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "error.log")
 

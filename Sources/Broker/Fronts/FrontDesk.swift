@@ -1,0 +1,263 @@
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// Owns the fronts and the requests that their programs have sent. Each request becomes a fetch.
+final class FrontDesk {
+    /// A connection of a program.
+    private struct Program {
+        let link: any FrontLink
+        let front: FrontID
+        let isDescendant: Bool
+        var answer: FrontAnswer?
+    }
+
+    /// The maximum number of fronts that one client may open.
+    private static let frontsOfClient = 64
+
+    private let port: (any FrontPort)?
+    private let context: DeskContext
+    private let audit: AuditRecorder
+    private let fetches: FetchRouter
+    private let methods: FetchMethods
+    private let sender: FrontSender
+    private var fronts: [FrontID: OpenFront] = [:]
+    private var programs: [ConnectionID: Program] = [:]
+    /// The fronts of the configuration that could not be opened.
+    private var failed: [FrontDescription] = []
+
+    init(_ fetches: FetchRouter, _ methods: FetchMethods, _ reference: DeskReference<FrontDesk>) {
+        (port, context, audit) = (fetches.ports.fronts, fetches.context, fetches.audit)
+        (self.fetches, self.methods) = (fetches, methods)
+        sender = FrontSender(fetches, reference)
+    }
+
+    // MARK: Fronts
+
+    /// `front/open`.
+    func open(_ params: FrontOpen, _ connection: ClientConnection) throws -> FrontOpen.Opened {
+        let count = fronts.values.count { $0.opener === connection }
+        guard count < Self.frontsOfClient else {  // guard: fronts-of-client
+            throw RPCError(.busy, "too many fronts of this client (limit \(Self.frontsOfClient)); close one first")
+        }
+        switch params.kind {
+        case .site(let site):
+            let front = try open(site, at: params.address, opener: connection)
+            return FrontOpen.Opened(id: front.id.text, address: front.address, token: nil)
+        case .proxy:
+            let token = Array(RandomText.make128Bits().utf8).withUnsafeBytes { Secret(copying: $0) }
+            let access = FrontAccess(.proxy(token: token), tunnelPorts: context.options.fronts.tunnelPorts)
+            let front = try open(access, at: params.address, opener: connection)
+            return FrontOpen.Opened(id: front.id.text, address: front.address, token: token)
+        }
+    }
+
+    /// Opens the fronts of the configuration.
+    func openConfigured() {
+        let options = context.options.fronts
+        if let address = options.proxy {
+            let access = FrontAccess(
+                .proxy(token: nil), allowedHosts: options.hosts, tunnelPorts: options.tunnelPorts)
+            attempt(at: address, site: nil) { try open(access, at: address, opener: nil) }
+        }
+        for (address, site) in options.sites {
+            attempt(at: address, site: site.url) { try open(site, at: address, opener: nil) }
+        }
+    }
+
+    /// Opens a front. A failure is logged, because the other parts of the broker still work.
+    private func attempt(at address: FrontAddress, site: String?, _ open: () throws -> OpenFront) {
+        do {
+            let front = try open()
+            context.log.notice(
+                "front opened", metadata: ["listen": "\(front.address.text)", "site": "\(site ?? "any")"])
+        } catch {
+            let text = (error as? RPCError)?.message ?? "\(error)"
+            context.log.error("cannot open a front", metadata: ["listen": "\(address.text)", "reason": "\(text)"])
+            var description = FrontDescription(id: "", address: address, site: site, pid: nil)
+            description.problem = text
+            failed.append(description)
+        }
+    }
+
+    private func open(_ access: FrontAccess, at address: FrontAddress, opener: ClientConnection?) throws -> OpenFront {
+        let (id, address) = try listen(at: address, opener)
+        return add(OpenFront(proxy: id, at: address, access, opener: opener, pseudonym: Self.makePseudonym()))
+    }
+
+    private func open(_ site: FrontSite, at address: FrontAddress, opener: ClientConnection?) throws -> OpenFront {
+        try context.options.hosts.check(FrontSite.checked(site.url).origin)
+        let (id, address) = try listen(at: address, opener)
+        return add(try OpenFront(site: site, id, at: address, opener: opener, pseudonym: Self.makePseudonym()))
+    }
+
+    private static func makePseudonym() -> String { "watchword-\(RandomText.make128Bits())" }
+
+    private var lastFront = 0
+
+    private func listen(at address: FrontAddress, _ opener: ClientConnection?) throws -> (FrontID, FrontAddress) {
+        guard let port else { throw RPCError(.notSupported, "this broker has no fronts") }
+        lastFront += 1
+        let id = FrontID(value: lastFront)
+        do throws(FrontFailure) {
+            return (id, try port.open(id, at: address, ancestor: opener?.peer.pid))
+        } catch {
+            throw RPCError(.notSupported, error.text)
+        }
+    }
+
+    private func add(_ front: OpenFront) -> OpenFront {
+        fronts[front.id] = front
+        updateOwnAddresses()
+        return front
+    }
+
+    /// Lets no front have another front as its target.
+    private func updateOwnAddresses() {
+        let addresses = fronts.values.map(\.address)
+        for id in Array(fronts.keys) { fronts[id]?.access.ownAddresses = addresses }
+    }
+
+    /// `front/close`: closes a front of this client.
+    func close(_ params: FrontClose, _ connection: ClientConnection) throws {
+        guard let front = fronts.values.first(where: { $0.id.text == params.id && $0.opener === connection }) else {
+            throw RPCError(
+                .notSupported, "no front \"\(params.id.shortened)\" of this client; front/list lists all fronts")
+        }
+        close(front.id)
+    }
+
+    /// Closes the fronts of a client that has disconnected.
+    func closeFronts(of connection: ClientConnection) {
+        for front in fronts.values where front.opener === connection { close(front.id) }
+    }
+
+    private func close(_ id: FrontID) {
+        fronts[id] = nil
+        updateOwnAddresses()
+        port?.close(id)
+    }
+
+    /// `front/list`.
+    var list: [FrontDescription] { fronts.values.sorted { $0.id.value < $1.id.value }.map(\.description) + failed }
+
+    // MARK: Programs
+
+    /// Admits a program; `nil` if the front is closed.
+    func opened(_ link: any FrontLink, _ peer: FrontPeer, at id: FrontID) -> ConnectionID? {
+        guard let front = fronts[id], !context.isClosing else { return nil }
+        var identity = peer.identity
+        // The person who opened a restricted front has given it to the programs in its container.
+        if front.isRestricted, let opener = front.opener { identity = opener.peer }
+        let connection = fetches.clients.open(link, peer: identity, left: nil)
+        programs[connection] = Program(link: link, front: id, isDescendant: peer.isDescendant)
+        fronts[id]?.connections += 1
+        return connection
+    }
+
+    func closed(_ connection: ClientConnection) {
+        guard let program = programs.removeValue(forKey: connection.id) else { return }
+        fronts[program.front]?.connections -= 1
+        if let answer = program.answer { sender.drop(answer) }
+    }
+
+    func requested(_ request: FrontRequest, _ body: FrontBody, on connection: ClientConnection) {
+        guard let program = programs[connection.id] else { return }
+        let answer = FrontAnswer(request, program.link, on: connection.id, at: program.front)
+        programs[connection.id]?.answer = answer
+        do {
+            guard var front = fronts[program.front] else { throw FrontRefusal.closing }
+            defer { fronts[program.front] = front }
+            let exchange = try front.exchange(for: request, body, isDescendant: program.isDescendant)
+            if front.isRestricted { record(request, of: connection, reason: nil) }
+            let fetch = try methods.start(exchange, of: connection, answer)
+            if let source = fetch.source, let socket = program.link.takeBody() {
+                fetches.ports.transfers.attach(source, socket: socket)
+            }
+        } catch let refusal as FrontRefusal {
+            record(request, of: connection, reason: refusal.reason)
+            refuse(answer, refusal)
+        } catch let failure as FetchFailure {
+            refuse(answer, FrontRefusal(failure))
+        } catch let error as RPCError {
+            refuse(answer, FrontRefusal(FetchFailure(error.kind ?? .internalError, error.message)))
+        } catch {
+            refuse(answer, FrontRefusal(FetchFailure(.internalError, "unexpected error in the broker; see its log")))
+        }
+    }
+
+    /// Records a refused request, or a request to a restricted front: its method, and the origin, but no path.
+    private func record(_ request: FrontRequest, of connection: ClientConnection, reason: String?) {
+        let front = programs[connection.id].flatMap { fronts[$0.front] }
+        let origin = front?.origin(of: request)
+        audit.record(.frontRequest, connection.cause) { event in
+            event.action = request.method.shortened
+            event.origin = origin
+            event.reason = reason
+        }
+    }
+
+    func drained(_ connection: ConnectionID) {
+        if let answer = programs[connection]?.answer { sender.pump(answer) { finish(answer, keepsAlive: $0) } }
+    }
+
+    // MARK: Answers
+
+    private func refuse(_ answer: FrontAnswer, _ refusal: FrontRefusal) {
+        answer.link.send(refusal.bytes(to: answer.request.method))
+        finish(answer, keepsAlive: false)
+    }
+
+    private func finish(_ answer: FrontAnswer, keepsAlive: Bool) {
+        programs[answer.connection]?.answer = nil
+        answer.link.endResponse(keepsAlive: keepsAlive)
+    }
+
+    /// The fetch of an answer has failed.
+    func failed(_ answer: FrontAnswer, _ failure: FetchFailure) {
+        answer.fetch = nil
+        refuse(answer, FrontRefusal(failure))
+    }
+
+    /// The fetch of an answer has got its response.
+    func received(_ answer: FrontAnswer, _ fetched: FetchResponse, _ openBody: OpenBody?) {
+        answer.fetch = nil
+        answer.proofs = fetched.proofs
+        if answer.request.isConnect, fetched.response.status == 200 { return openTunnel(answer, openBody) }
+        do throws(FrontRefusal) {
+            guard let front = fronts[answer.front] else { throw .closing }
+            let headers = try front.responseFields(fetched.response, to: answer.request)
+            sender.begin(answer, fetched.response, headers, openBody) { finish(answer, keepsAlive: $0) }
+        } catch {
+            if let openBody { fetches.ports.transfers.cancel(openBody.transfer) }
+            refuse(answer, error)
+        }
+    }
+
+    private func openTunnel(_ answer: FrontAnswer, _ openBody: OpenBody?) {
+        guard let socket = openBody.flatMap({ fetches.ports.transfers.takeTunnel($0.transfer) }) else {
+            return refuse(answer, FrontRefusal(FetchFailure(.internalError, "the tunnel has no socket; try again")))
+        }
+        programs[answer.connection]?.answer = nil
+        answer.link.send(FrontResponse(status: 200, headers: [], length: nil, to: answer.request).bytes)
+        answer.link.openTunnel(to: socket)
+    }
+
+    /// A part of an open body has been read, or reading has failed.
+    func hasRead(_ body: TransferID, _ result: Result<BodyPart, TransferFailure>, on connection: ConnectionID) {
+        guard let answer = programs[connection]?.answer, answer.body?.transfer == body else { return }
+        sender.receive(result, for: answer) { finish(answer, keepsAlive: $0) }
+    }
+
+    /// An open body has ended. A pending read reports the end itself.
+    func bodyEnded(_ body: TransferID, _ delivery: TransferPort.Delivery, on connection: ConnectionID) {
+        guard let answer = programs[connection]?.answer, answer.body?.transfer == body, !answer.isReading,
+            case .failure(let failure) = delivery
+        else { return }
+        hasRead(body, .failure(failure), on: connection)
+    }
+}
+
+extension FrontRefusal {
+    fileprivate static let closing = FrontRefusal(503, "closing", "this front is closing; open it again")
+}

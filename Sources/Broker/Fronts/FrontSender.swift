@@ -1,0 +1,79 @@
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// Sends the responses of fetches to the programs of fronts, as fast as the programs read.
+final class FrontSender {
+    /// The largest part of a body that is read at once, and the unsent output above which nothing is read.
+    private static let partBytes = 64 << 10
+    private static let highWaterMark = 256 << 10
+
+    private let fetches: FetchRouter
+    private let reference: DeskReference<FrontDesk>
+
+    init(_ fetches: FetchRouter, _ reference: DeskReference<FrontDesk>) {
+        (self.fetches, self.reference) = (fetches, reference)
+    }
+
+    private var transfers: any TransferPort { fetches.ports.transfers }
+
+    /// Sends a response.
+    /// - Parameter finish: called when all of it is sent, with whether the connection stays open.
+    func begin(
+        _ answer: FrontAnswer, _ received: TransferResponse, _ headers: [HeaderField], _ body: OpenBody?,
+        finish: (Bool) -> Void
+    ) {
+        let announced = received.headers.firstValue(of: "Content-Length").flatMap { Int($0) }
+        let hasNoBody = answer.request.method == "HEAD" || received.status == 304
+        let length = hasNoBody ? announced : body.map(\.announcedBytes) ?? received.body.count
+        let response = FrontResponse(status: received.status, headers: headers, length: length, to: answer.request)
+        answer.response = response
+        answer.link.send(response.bytes)
+        guard response.framing != .none, let body else {
+            if let body { transfers.cancel(body.transfer) }
+            if response.framing != .none { answer.link.send(received.body) }
+            return finish(response.keepsAlive)
+        }
+        answer.body = body
+        if let quotas = fetches.clients[answer.connection]?.quotas {
+            answer.share = Quota.Share(of: quotas.bodies)
+            answer.share?.grow(by: 1)
+        }
+        let (id, transfer) = (answer.connection, body.transfer)
+        transfers.follow(transfer, completion: reference.callback { $0.bodyEnded(transfer, $1, on: id) })
+        pump(answer, finish: finish)
+    }
+
+    /// Reads the next part of the body, unless the program has to read first.
+    func pump(_ answer: FrontAnswer, finish: (Bool) -> Void) {
+        guard let body = answer.body, !answer.isReading, answer.link.waitingBytes < Self.highWaterMark else { return }
+        answer.isReading = true
+        let (id, transfer) = (answer.connection, body.transfer)
+        transfers.read(
+            transfer, maxBytes: Self.partBytes, completion: reference.callback { $0.hasRead(transfer, $1, on: id) })
+    }
+
+    func receive(_ result: Result<BodyPart, TransferFailure>, for answer: FrontAnswer, finish: (Bool) -> Void) {
+        answer.isReading = false
+        guard let response = answer.response, answer.body != nil else { return }
+        switch result {
+        case .failure:
+            // The end of the connection is the only way to report it within a body.
+            answer.body = nil
+            answer.link.abandon()
+        case .success(let part):
+            let isChunked = response.framing == .chunked
+            answer.link.send(isChunked ? FrontResponse.chunk(part.bytes) : part.bytes)
+            guard part.isAtEnd else { return pump(answer, finish: finish) }
+            if isChunked { answer.link.send(FrontResponse.lastChunk()) }
+            (answer.body, answer.share) = (nil, nil)
+            fetches.perform(fetches.change { $0.recordEnd(of: answer.proofs) })
+            finish(response.keepsAlive)
+        }
+    }
+
+    /// Ends the work for a connection that is closed.
+    func drop(_ answer: FrontAnswer) {
+        if let body = answer.body { transfers.cancel(body.transfer) }
+        (answer.body, answer.share) = (nil, nil)
+    }
+}

@@ -1,0 +1,142 @@
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// A front that accepts connections: what it admits, and how its requests become fetches.
+struct OpenFront {
+    let id: FrontID
+    let address: FrontAddress
+    /// The client that opened the front, and gets its restricted requests recorded; `nil` for one of the configuration.
+    let opener: ClientConnection?
+    var access: FrontAccess
+    private let site: (site: FrontSite, url: FetchURL)?
+    private let fields: FrontFields
+    private var budget: FrontBudget?
+    private(set) var requests = 0
+    var connections = 0
+
+    /// A forward proxy.
+    init(
+        proxy id: FrontID, at address: FrontAddress, _ access: FrontAccess, opener: ClientConnection?, pseudonym: String
+    ) {
+        (self.id, self.address, self.access, self.opener) = (id, address, access, opener)
+        (site, fields) = (nil, FrontFields(pseudonym: pseudonym))
+    }
+
+    /// A front of one site.
+    /// - Throws: `FetchFailure` of kind `badURL`.
+    init(
+        site: FrontSite, _ id: FrontID, at address: FrontAddress, opener: ClientConnection?, pseudonym: String
+    ) throws(FetchFailure) {
+        let url = try FrontSite.checked(site.url)
+        (self.id, self.address, self.opener, self.site) = (id, address, opener, (site, url))
+        access = FrontAccess(.site(names: Self.names(of: address, url)))
+        fields = FrontFields(pseudonym: pseudonym)
+        budget = FrontBudget(site)
+    }
+
+    /// The values of `Host` by which programs reach the front of a site. No web page can reach a Unix socket, so the
+    /// name of the site is accepted there, too.
+    private static func names(of address: FrontAddress, _ url: FetchURL) -> [ExactText] {
+        switch address {
+        case .ipv4(let port): ["127.0.0.1:\(port)", "localhost:\(port)"]
+        case .ipv6(let port): ["[::1]:\(port)", "localhost:\(port)"]
+        case .socket: ["localhost", url.origin.host, "\(url.origin.host):\(url.origin.port)"]
+        }
+    }
+
+    var description: FrontDescription {
+        var description = FrontDescription(
+            id: id.text, address: address, site: site?.site.url, pid: opener.map { Int($0.peer.pid) })
+        (description.connections, description.requests) = (connections, requests)
+        return description
+    }
+
+    /// Whether each request is recorded in the audit log, and the opener answers for its programs.
+    var isRestricted: Bool { site?.site.isRestricted ?? false }
+
+    /// Returns the fetch that answers a request.
+    /// - Throws: `FrontRefusal` if the request is not allowed.
+    mutating func exchange(
+        for request: FrontRequest, _ body: FrontBody, isDescendant: Bool
+    ) throws(FrontRefusal) -> FrontExchange {
+        requests += 1
+        var exchange = try allowedExchange(for: request, body, isDescendant)
+        exchange.deniedPorts = access.ownPorts
+        return exchange
+    }
+
+    private mutating func allowedExchange(
+        for request: FrontRequest, _ body: FrontBody, _ isDescendant: Bool
+    ) throws(FrontRefusal) -> FrontExchange {
+        switch access.verdict(request, isDescendant: isDescendant) {
+        case .refused(let refusal): throw refusal
+        case .allowed(let usesCredentials):
+            switch request.target {
+            case .authority(let host, let port):
+                return FrontExchange(tunnelTo: host, port: port, usesCredentials: usesCredentials)
+            case .absolute(let url):
+                return FrontExchange(
+                    request, url: url.text, headers: try fields.request(request), body: body,
+                    usesCredentials: usesCredentials)
+            case .origin(let path): return try exchange(for: request, path, body, usesCredentials)
+            case .asterisk: throw FrontRefusal(501, "asterisk", "OPTIONS * is not supported; send a path")
+            }
+        }
+    }
+
+    private mutating func exchange(
+        for request: FrontRequest, _ path: String, _ body: FrontBody, _ usesCredentials: Bool
+    ) throws(FrontRefusal) -> FrontExchange {
+        guard let (site, url) = site else { throw .notForProxy }
+        guard site.allows(method: request.method, path: path) else { throw .requestNotAllowed(request.method) }
+        try budget?.take()
+        let mapping = try mapping(of: url, request)
+        var request = request
+        // guard: front-authorization-of-a-restricted-program
+        if site.isRestricted { request.authorization = nil }
+        let headers = mapping.request(try fields.request(request))
+        return FrontExchange(
+            request, url: url.origin.text + path, headers: headers, body: body, usesCredentials: usesCredentials)
+    }
+
+    private func mapping(of url: FetchURL, _ request: FrontRequest) throws(FrontRefusal) -> SiteMapping {
+        do throws(FetchFailure) {
+            return try SiteMapping(site: url, front: ExactText(request.host ?? ""))
+        } catch {
+            throw .wrongName
+        }
+    }
+
+    /// Returns the origin to which a request leads, for the audit log; `nil` if it names none.
+    func origin(of request: FrontRequest) -> String? {
+        switch request.target {
+        case .absolute(let url): url.origin.text
+        case .authority(let host, let port): "https://\(host):\(port)"
+        case .origin, .asterisk: site?.url.origin.text
+        }
+    }
+
+    /// Returns the fields of the response to the program.
+    func responseFields(_ response: TransferResponse, to request: FrontRequest) throws(FrontRefusal) -> [HeaderField] {
+        if response.status == 407, response.isFromProxy { throw .upstreamLogin }
+        let headers = try fields.response(status: response.status, response.headers)
+        guard let url = site?.url else { return headers }
+        return try mapping(of: url, request).response(headers)
+    }
+}
+
+extension FrontID {
+    /// The identifier in messages.
+    var text: String { "w\(value)" }
+}
+
+extension FrontSite {
+    /// Returns the URL of a site, which has no path.
+    static func checked(_ text: String) throws(FetchFailure) -> FetchURL {
+        let url = try FetchURL(text)
+        guard url.requestTarget == "/" else {
+            throw FetchFailure(.badURL, "the URL of a site has no path and no query; write \(url.origin.text)")
+        }
+        return url
+    }
+}

@@ -1,0 +1,333 @@
+internal import Broker
+internal import CPlatform
+internal import EventLoop
+internal import Glibc
+internal import WatchwordCore
+
+/// The connection of a program to a front. Parses its requests one after the other, passes them to the service, and sends
+/// the responses. Used on the loop only.
+final class FrontConnection: ReadinessHandler, TurnEndHandler {
+    private enum State {
+        /// Nothing is read until the program is identified.
+        case identifying
+        /// No request is open.
+        case idle
+        /// A small body is received before the request is passed on.
+        case collecting(FrontRequest, [UInt8])
+        /// The request was passed on.
+        case answering
+        /// After all output is sent, the input is discarded until the program closes the connection.
+        case ending
+        case tunnel(Tunnel)
+        case closed
+    }
+
+    /// Flags of the descriptor.
+    private struct Flow {
+        var isBlocked = false
+        var isPlanned = false
+        var hasInputEnded = false
+        /// Whether the program waits for `100 Continue`.
+        var expectsContinue = false
+        /// The number of bytes received while a request is being answered; they belong to later requests.
+        var ahead = 0
+    }
+
+    /// The sizes and times of one connection.
+    private enum Limit {
+        /// The largest body that is received before the request is passed on.
+        static let smallBody = 64 << 10
+        /// Bytes of later requests that are read while a request is being answered.
+        static let ahead = 64 << 10
+        /// Unsent output above which the service has to wait.
+        static let highWaterMark = 256 << 10
+        static let readBytes = 16 << 10
+        /// The time for the next request, for a part of it, and for reading a part of a response.
+        static let idle = Duration.seconds(60)
+        /// The time that a closed connection is still read.
+        static let lingering = Duration.seconds(2)
+    }
+
+    let front: FrontID
+    private let server: FrontServer
+    private let descriptor: Int32
+    private var reader = FrontRequestReader()
+    private var output = OutgoingBytes()
+    private var id: ConnectionID?
+    private var state = State.identifying
+    private var upload: FrontUpload?
+    private var flow = Flow()
+    private lazy var timer = LoopTimer(on: server.loop) { [unowned self] in end() }
+
+    /// - Parameter descriptor: the accepted socket; this object takes ownership.
+    init(_ server: FrontServer, descriptor: Int32, front: FrontID) {
+        (self.server, self.descriptor, self.front) = (server, descriptor, front)
+    }
+
+    /// Admits the program, and starts to read.
+    func identified(_ peer: FrontPeer) {
+        guard case .identifying = state, let service = server.service else { return }
+        id = service.frontConnectionOpened(FrontSocketLink(socket: LoopBound(self, to: server.loop)), peer, at: front)
+        guard id != nil else { return end() }
+        state = .idle
+        timer.set(in: Limit.idle)
+        watch()
+    }
+
+    // MARK: Input
+
+    func ready(_ descriptor: Int32, _ events: ReadyEvents) {
+        if events.contains(.hungUp) { return end() }
+        if events.contains(.readable), isReading { read() }
+        if events.contains(.writable) { plan() }
+    }
+
+    private var isReading: Bool {
+        guard !flow.hasInputEnded else { return false }
+        switch state {
+        case .idle, .collecting, .ending: return true
+        case .answering: return isUploading ? upload?.hasRoom == true : flow.ahead < Limit.ahead
+        case .identifying, .tunnel, .closed: return false
+        }
+    }
+
+    private var isUploading: Bool { upload.map { !$0.isComplete } ?? false }
+
+    private func read() {
+        let buffer = UnsafeMutableRawBufferPointer(rebasing: server.buffer[..<Limit.readBytes])
+        let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+        if count > 0 {
+            if case .ending = state { return }
+            reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            watchword_wipe(buffer.baseAddress, count)
+            if case .answering = state, !isUploading { flow.ahead += count }
+            process()
+        } else if count == 0 {
+            endInput()
+        } else if errno != EAGAIN && errno != EINTR {
+            end()
+        }
+    }
+
+    /// Handles the end of input. A program that has only shut down its writing side still gets its response.
+    private func endInput() {
+        flow.hasInputEnded = true
+        switch state {
+        case .answering where !isUploading && server.isPeerOpen(descriptor): watch()
+        default: end()
+        }
+    }
+
+    /// Handles the parts of requests that have been received, until one request has to be answered.
+    private func process() {
+        while true {
+            switch state {
+            case .idle, .collecting: break
+            case .answering where isUploading && upload?.hasRoom == true: break
+            default: return settle()
+            }
+            guard let item = reader.next() else { return settle() }
+            handle(item)
+        }
+    }
+
+    private func settle() {
+        switch state {
+        case .idle, .collecting: timer.set(in: Limit.idle)
+        case .answering: timer.set(isUploading || output.count > 0 ? server.loop.now + Limit.idle : nil)
+        case .identifying, .ending, .tunnel, .closed: return
+        }
+        watch()
+    }
+
+    private func handle(_ item: FrontRequestReader.Item) {
+        switch (item, state) {
+        case (.head(let request), _):
+            switch request.body {
+            case .none: begin(request, .none)
+            case .sized(let size) where size > Limit.smallBody || request.expectsContinue:
+                beginUpload(request, size: size)
+            case .chunked where request.expectsContinue: beginUpload(request, size: nil)
+            case .sized, .chunked: state = .collecting(request, [])
+            }
+        case (.body(let part), .collecting(let request, let before)):
+            let bytes = before + part
+            if bytes.count <= Limit.smallBody {
+                state = .collecting(request, bytes)
+            } else {
+                beginUpload(request, size: nil)
+                upload?.write(bytes)
+            }
+        case (.body(let part), _): upload?.write(part)
+        case (.end, .collecting(let request, let bytes)): begin(request, .bytes(bytes))
+        case (.end, _): upload?.finish()
+        case (.refused, .answering): end()
+        case (.refused(let refusal), _):
+            send(refusal.bytes())
+            close()
+        }
+    }
+
+    private func begin(_ request: FrontRequest, _ body: FrontBody) {
+        guard let id else { return }
+        (state, flow.ahead) = (.answering, 0)
+        server.service?.requested(request, body, on: id)
+    }
+
+    private func beginUpload(_ request: FrontRequest, size: Int?) {
+        upload = FrontUpload(on: server.loop) { [unowned self] in process() }
+        guard upload != nil else { return end() }
+        flow.expectsContinue = request.expectsContinue
+        begin(request, .stream(size: size))
+    }
+
+    /// Returns the descriptor of the streamed body, which the program may now send.
+    func takeBody() -> Int32? {
+        if flow.expectsContinue { send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)) }
+        flow.expectsContinue = false
+        return upload?.takeReader()
+    }
+
+    private func watch() {
+        switch state {
+        case .identifying, .tunnel, .closed: return
+        case .idle, .collecting, .answering, .ending: break
+        }
+        var events: ReadyEvents = isReading ? .readable : []
+        if flow.isBlocked { events.insert(.writable) }
+        if !server.loop.watch(descriptor, events, self) { end() }
+    }
+
+    // MARK: Output
+
+    /// Queues output, which is sent at the end of this turn of the loop.
+    func send(_ bytes: [UInt8]) {
+        switch state {
+        case .idle, .collecting, .answering: break
+        case .identifying, .ending, .tunnel, .closed: return
+        }
+        output.append(bytes)
+        plan()
+    }
+
+    private func plan() {
+        guard !flow.isPlanned else { return }
+        flow.isPlanned = true
+        server.loop.atEndOfTurn(self)
+    }
+
+    func turnEnds() {
+        flow.isPlanned = false
+        switch state {
+        case .identifying, .tunnel, .closed: return
+        case .idle, .collecting, .answering, .ending: break
+        }
+        let before = output.count
+        guard output.send(to: descriptor) else { return end() }
+        flow.isBlocked = output.count > 0
+        if case .ending = state, !flow.isBlocked {
+            // A closed socket with unread input would make the kernel discard the response.
+            shutdown(descriptor, Int32(SHUT_WR))
+            timer.set(in: Limit.lingering)
+            return watch()
+        }
+        adjustTimer(hasProgressed: before > output.count)
+        watch()
+        if case .answering = state, output.count < Limit.highWaterMark, before > 0, let id {
+            server.service?.drained(id)
+        }
+    }
+
+    /// Limits the time for reading a part of the output; while the response is awaited, there is no limit here.
+    private func adjustTimer(hasProgressed: Bool) {
+        if flow.isBlocked {
+            if hasProgressed || timer.deadline == nil { timer.set(in: Limit.idle) }
+        } else if case .answering = state, hasProgressed {
+            timer.set(isUploading ? server.loop.now + Limit.idle : nil)
+        }
+    }
+
+    var waitingBytes: Int { output.count }
+
+    /// Ends the response, and reads the next request or closes the connection.
+    func endResponse(keepsAlive: Bool) {
+        guard case .answering = state else { return }
+        let isComplete = !isUploading && !flow.hasInputEnded
+        upload?.close()
+        upload = nil
+        guard keepsAlive && isComplete else { return close() }
+        state = .idle
+        // In a call of its own, so that pipelined requests do not nest.
+        server.loop.soon { [weak self] in self?.process() }
+    }
+
+    /// Closes the connection after all queued output is sent.
+    func close() {
+        switch state {
+        case .idle, .collecting, .answering: state = .ending
+        case .identifying: return end()
+        case .ending, .tunnel, .closed: return
+        }
+        timer.set(in: Limit.idle)
+        plan()
+    }
+
+    /// Closes the connection at once.
+    func abandon() { end() }
+
+    /// Relays bytes from now on, after the output queued so far.
+    func openTunnel(to origin: Int32) {
+        guard case .answering = state else {
+            Glibc.close(origin)
+            return
+        }
+        timer.cancel()
+        server.loop.forget(descriptor)
+        var greeting = OutgoingBytes()
+        swap(&greeting, &output)
+        let tunnel = Tunnel(
+            on: server.loop, server.buffer, program: descriptor, origin: origin, early: reader.takeRest(),
+            greeting: greeting
+        ) { [unowned self] in end() }
+        state = .tunnel(tunnel)
+        tunnel.start()
+    }
+
+    private func end() {
+        let before = state
+        if case .closed = before { return }
+        state = .closed
+        if case .tunnel(let tunnel) = before { tunnel.stop() }
+        timer.cancel()
+        upload?.close()
+        upload = nil
+        server.loop.forget(descriptor)
+        Glibc.close(descriptor)
+        output.drop()
+        if let id { server.service?.frontConnectionClosed(id) }
+        id = nil
+        server.remove(self)
+    }
+}
+
+/// The service's reference to a connection. Each call checks at run time that it is made on the loop.
+private struct FrontSocketLink: FrontLink {
+    let socket: LoopBound<FrontConnection>
+
+    func send(_ bytes: [UInt8]) { socket.value.send(bytes) }
+
+    var waitingBytes: Int { socket.value.waitingBytes }
+
+    func close() { socket.value.close() }
+
+    func abandon() { socket.value.abandon() }
+
+    /// Does nothing: a front has no JSON-RPC messages after which its socket could be detached.
+    func detach(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {}
+
+    func endResponse(keepsAlive: Bool) { socket.value.endResponse(keepsAlive: keepsAlive) }
+
+    func takeBody() -> Int32? { socket.value.takeBody() }
+
+    func openTunnel(to origin: Int32) { socket.value.openTunnel(to: origin) }
+}

@@ -1,0 +1,114 @@
+public import Broker
+internal import CPlatform
+internal import Dispatch
+public import EventLoop
+internal import Glibc
+public import Logging
+internal import WatchwordCore
+public import WatchwordProtocol
+
+/// Listens for the programs of fronts, checks who they are, and passes their requests to a service. Used on its loop
+/// only.
+public final class FrontServer {
+    /// The maximum number of connections of one front.
+    private static let connectionsOfFront = 4096
+
+    let loop: EventLoop
+    let log: Logger
+    /// The read buffer, shared by all connections.
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    private(set) var service: (any FrontService)?
+    private let uid: UInt32
+    private let diagnosis: Int32
+    private let finder = PeerFinder()
+    private var listeners: [FrontID: FrontListener] = [:]
+    private var connections: [FrontID: [ObjectIdentifier: FrontConnection]] = [:]
+
+    public init(on loop: EventLoop, log: Logger) {
+        (self.loop, self.log) = (loop, log)
+        uid = getuid()
+        diagnosis = watchword_socket_diagnosis()
+    }
+
+    deinit {
+        if diagnosis >= 0 { Glibc.close(diagnosis) }
+        buffer.deallocate()
+    }
+
+    /// Sets the receiver of requests, before the first front is opened.
+    public func serve(_ service: any FrontService) { self.service = service }
+
+    /// This server, for callers that the compiler does not know to be on the loop.
+    public var port: LoopBound<FrontServer> { LoopBound(self, to: loop) }
+
+    func open(_ front: FrontID, at address: FrontAddress, ancestor: Int32?) throws(FrontFailure) -> FrontAddress {
+        let listener = try FrontListener(front, at: address, ancestor: ancestor, of: self)
+        listeners[front] = listener
+        return listener.address
+    }
+
+    func close(_ front: FrontID) {
+        listeners.removeValue(forKey: front)?.close()
+        for connection in (connections[front] ?? [:]).values { connection.abandon() }
+    }
+
+    /// Closes all fronts.
+    public func stop() {
+        for front in Array(listeners.keys) { close(front) }
+    }
+
+    /// Admits a connection if its other end belongs to this user; otherwise closes it before a byte is read.
+    /// - Parameter descriptor: the accepted socket; this method takes ownership.
+    func admit(_ descriptor: Int32, at listener: FrontListener) {
+        guard connections[listener.front, default: [:]].count < Self.connectionsOfFront else {
+            log.warning("too many connections to a front", metadata: ["limit": "\(Self.connectionsOfFront)"])
+            return refuse(descriptor)
+        }
+        if case .socket = listener.address {
+            guard let peer = PeerIdentity(ofSocket: descriptor), PeerPolicy(uid: uid).admits(peer) else {
+                return refuse(descriptor)
+            }
+            return add(descriptor, listener).identified(FrontPeer(peer, isDescendant: false))
+        }
+        var peer = watchword_peer_socket()
+        // guard: front-uid
+        guard watchword_find_peer_socket(diagnosis, descriptor, &peer) == 0, peer.is_established != 0, peer.uid == uid
+        else {
+            log.warning("connection to a front refused: peer not allowed", metadata: ["uid": "\(peer.uid)"])
+            return refuse(descriptor)
+        }
+        watchword_send_without_delay(descriptor)
+        let connection = LoopBound(add(descriptor, listener), to: loop)
+        finder.find(inode: peer.inode, uid: uid, socket: descriptor, ancestor: listener.ancestor) { [loop] found in
+            loop.post { connection.value.identified(found) }
+        }
+    }
+
+    private func refuse(_ descriptor: Int32) { Glibc.close(descriptor) }
+
+    private func add(_ descriptor: Int32, _ listener: FrontListener) -> FrontConnection {
+        let connection = FrontConnection(self, descriptor: descriptor, front: listener.front)
+        connections[listener.front, default: [:]][ObjectIdentifier(connection)] = connection
+        return connection
+    }
+
+    func remove(_ connection: FrontConnection) {
+        connections[connection.front]?[ObjectIdentifier(connection)] = nil
+        if connections[connection.front]?.isEmpty == true { connections[connection.front] = nil }
+    }
+
+    /// Whether a program still has the other end of this connection open, perhaps for reading only.
+    func isPeerOpen(_ descriptor: Int32) -> Bool {
+        var peer = watchword_peer_socket()
+        return watchword_find_peer_socket(diagnosis, descriptor, &peer) != ENOTCONN
+    }
+}
+
+/// The server as a front port. Every call must be made on its loop; `value` checks that.
+extension LoopBound: FrontPort where Value == FrontServer {
+    public func open(
+        _ front: FrontID, at address: FrontAddress, ancestor: Int32?
+    ) throws(FrontFailure) -> FrontAddress { try value.open(front, at: address, ancestor: ancestor) }
+
+    public func close(_ front: FrontID) { value.close(front) }
+}

@@ -1,0 +1,124 @@
+#define _GNU_SOURCE
+#include "CFront.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    memset(&address, 0, sizeof address);
+    socklen_t length;
+    if (family == 6) {
+        address.v6 = (struct sockaddr_in6){
+            .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+        length = sizeof address.v6;
+    } else {
+        address.v4 = (struct sockaddr_in){
+            .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        length = sizeof address.v4;
+    }
+    int descriptor = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0) return -1;
+    int on = 1;
+    // A front that is opened again must not wait for the connections of the last one to time out.
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (family == 6) setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(descriptor, &address.any, length) != 0 || listen(descriptor, 1024) != 0 ||
+        getsockname(descriptor, &address.any, &length) != 0) {
+        int error = errno;
+        close(descriptor);
+        errno = error;
+        return -1;
+    }
+    *bound = ntohs(family == 6 ? address.v6.sin6_port : address.v4.sin_port);
+    return descriptor;
+}
+
+int watchword_socket_diagnosis(void) { return socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG); }
+
+// Fills in one end of a connection, as IPv4 or IPv6. Returns the address family, or -1.
+static int read_end(
+    int socket, int (*get)(int, struct sockaddr *, socklen_t *), __be16 *port, __be32 words[4]) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    if (get(socket, (struct sockaddr *)&address, &length) != 0) return -1;
+    if (address.ss_family == AF_INET) {
+        struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
+        *port = v4->sin_port;
+        memcpy(words, &v4->sin_addr, 4);
+        return AF_INET;
+    }
+    if (address.ss_family != AF_INET6) return -1;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address;
+    *port = v6->sin6_port;
+    memcpy(words, &v6->sin6_addr, 16);
+    return AF_INET6;
+}
+
+int watchword_find_peer_socket(int diagnosis, int socket, struct watchword_peer_socket *peer) {
+    struct {
+        struct nlmsghdr header;
+        struct inet_diag_req_v2 request;
+    } question;
+    memset(&question, 0, sizeof question);
+    struct inet_diag_sockid *id = &question.request.id;
+    // The other end's own address is its source.
+    int family = read_end(socket, getpeername, &id->idiag_sport, id->idiag_src);
+    if (family < 0 || read_end(socket, getsockname, &id->idiag_dport, id->idiag_dst) != family) return EAFNOSUPPORT;
+    id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+    static uint32_t last = 0;
+    uint32_t sequence = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    question.header = (struct nlmsghdr){
+        .nlmsg_len = sizeof question, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST,
+        .nlmsg_seq = sequence};
+    question.request.sdiag_family = (uint8_t)family;
+    question.request.sdiag_protocol = IPPROTO_TCP;
+    question.request.idiag_states = ~0u;
+    if (send(diagnosis, &question, sizeof question, 0) != sizeof question) return errno;
+    for (int tries = 0; tries < 8; tries++) {
+        union {
+            struct nlmsghdr header;
+            char bytes[4096];
+        } answer;
+        // The kernel answers within the call to send.
+        ssize_t count = recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT);
+        if (count < 0) return errno;
+        if (!NLMSG_OK(&answer.header, (size_t)count)) return EPROTO;
+        // An answer to an earlier question that was given up.
+        if (answer.header.nlmsg_seq != sequence) continue;
+        if (answer.header.nlmsg_type == NLMSG_ERROR) {
+            int error = -((struct nlmsgerr *)NLMSG_DATA(&answer.header))->error;
+            return error == ENOENT ? ENOTCONN : error != 0 ? error : EPROTO;
+        }
+        if (answer.header.nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg))) return EPROTO;
+        struct inet_diag_msg *found = (struct inet_diag_msg *)NLMSG_DATA(&answer.header);
+        // A socket that no process has open belongs to root, regardless of its creator, and its bytes can still be read.
+        if (found->idiag_inode == 0) return ENOTCONN;
+        *peer = (struct watchword_peer_socket){
+            .uid = found->idiag_uid, .inode = found->idiag_inode,
+            .is_established = found->idiag_state == TCP_ESTABLISHED};
+        return 0;
+    }
+    return EPROTO;
+}
+
+void watchword_send_without_delay(int socket) {
+    int on = 1;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+int watchword_socket_pair(int pair[2]) {
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0 ? 0 : errno;
+}

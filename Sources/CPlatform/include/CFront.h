@@ -1,0 +1,39 @@
+#ifndef WATCHWORD_CFRONT_H
+#define WATCHWORD_CFRONT_H
+
+#include <stdint.h>
+
+// TCP sockets of the loopback interface, and the processes at their other ends.
+
+/// Listens on a TCP port of the loopback interface with a non-blocking, close-on-exec socket. Returns the descriptor, or -1 with
+/// errno set.
+/// - family: 4 for 127.0.0.1, 6 for ::1.
+/// - port: 0 lets the kernel choose one.
+/// - bound: receives the port.
+int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound);
+
+/// Opens a netlink socket for `watchword_peer_socket` (sock_diag(7)), with close-on-exec. Returns the descriptor, or -1 with
+/// errno set.
+int watchword_socket_diagnosis(void);
+
+/// The socket at the other end of a TCP connection within this machine.
+struct watchword_peer_socket {
+    /// The user who created the socket.
+    uint32_t uid;
+    /// The inode, by which proc(5) shows the socket. Never 0: that of a closed socket is 0, and its user then always root.
+    uint32_t inode;
+    /// 0 once it is closed or shut down for writing.
+    int is_established;
+};
+
+/// Finds the socket at the other end of `socket`. Returns 0, or errno: ENOTCONN if no process has the other end open.
+/// - diagnosis: see `watchword_socket_diagnosis`.
+int watchword_find_peer_socket(int diagnosis, int socket, struct watchword_peer_socket *peer);
+
+/// Turns off the delay of small segments (tcp(7), TCP_NODELAY).
+void watchword_send_without_delay(int socket);
+
+/// Creates two connected Unix stream sockets, non-blocking and close-on-exec. Returns 0 or errno.
+int watchword_socket_pair(int pair[2]);
+
+#endif

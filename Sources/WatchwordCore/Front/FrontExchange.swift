@@ -1,0 +1,80 @@
+public import WatchwordProtocol
+
+/// The fetch that answers one request to a front.
+public struct FrontExchange: Sendable {
+    /// The largest body with an announced length that is delivered in one piece.
+    public static let wholeBodyBytes = 64 << 10
+
+    public var params: FetchRunParams
+    /// The value of `Authorization` that the program has sent, if any. Then the program logs in, not the broker.
+    private let authorization: Secret?
+    private let isTunnel: Bool
+    /// The ports of fronts, to which the fetch must not connect.
+    public var deniedPorts: [Int] = []
+
+    /// - Parameters:
+    ///   - url: the URL to fetch.
+    ///   - headers: the fields of `FrontFields.request`.
+    ///   - usesCredentials: whether stored credentials may be used, and an agent asked.
+    public init(
+        _ request: FrontRequest, url: String, headers: [HeaderField], body: FrontBody, usesCredentials: Bool
+    ) {
+        params = FetchRunParams(url: url)
+        params.method = request.method
+        params.headers = headers
+        // The program's request is passed on as it is.
+        params.omitHeaders = ["Accept", "User-Agent"]
+        params.maxRedirects = 0
+        params.interaction = usesCredentials ? .agent : .none
+        params.useStorage = usesCredentials
+        params.preemption = usesCredentials ? .session : .never
+        switch body {
+        case .none: break
+        case .bytes(let bytes): params.body = bytes
+        case .stream(let size): params.attachedBody = AttachedBody(sizeBytes: size)
+        }
+        authorization = request.authorization
+        isTunnel = false
+    }
+
+    /// Opens a tunnel for CONNECT.
+    public init(tunnelTo host: ExactText, port: Int, usesCredentials: Bool) {
+        params = FetchRunParams(url: "https://\(host):\(port)/")
+        params.interaction = usesCredentials ? .agent : .none
+        params.useStorage = usesCredentials
+        params.maxRedirects = 0
+        authorization = nil
+        isTunnel = true
+    }
+
+    /// Adapts the plan made from `params`.
+    public func adapt(_ plan: inout FetchPlan) {
+        plan.options.wholeBodyBytes = Self.wholeBodyBytes
+        plan.deniedPorts = deniedPorts
+        if let authorization { plan.originLogin = .program(authorization) }
+        guard isTunnel else { return }
+        plan.originLogin = .tunnel
+        plan.options.opensTunnel = true
+    }
+}
+
+extension FrontRefusal {
+    /// The response to a program whose request could not be answered.
+    public init(_ failure: FetchFailure) {
+        let status =
+            switch failure.kind {
+            case .denied, .challengeCancelled, .locked: 403
+            case .badURL, .invalidHeader, .invalidMethod, .notSupported: 400
+            case .tooLarge: 413
+            case .busy, .shuttingDown, .cancelled: 503
+            case .timedOut, .challengeTimedOut: 504
+            default: 502
+            }
+        self.init(status, failure.kind.rawValue, failure.text)
+    }
+
+    /// The upstream proxy requires a login, and none was supplied.
+    public static let upstreamLogin = FrontRefusal(
+        502, "upstream-login",
+        "the upstream proxy requires a login, and none was supplied; start an agent, such as \"watchword agent\"")
+}

@@ -1,0 +1,256 @@
+"""Attacks on fronts: other users, web pages, smuggled requests, tunnels to forbidden places."""
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from rig import audit
+from rig.bodies import eventually
+from rig.client import password_answer
+from rig.local_fronts import exchange, open_proxy, open_site, receive_response
+from rig.scripted import basic_server, response
+from rig.servers import free_port
+
+
+def login(token):
+    return "Proxy-Authorization: Basic " + base64.b64encode(f"x:{token}".encode()).decode() + "\r\n"
+
+
+def status(received):
+    return int(received.split(b" ")[1])
+
+
+@pytest.fixture
+def proxy(stage):
+    """A front that another program has opened, whose descendants do not include this process."""
+    broker = stage.broker()
+    script = """
+import json, socket, sys
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(sys.argv[1])
+connection.sendall(b'{"jsonrpc":"2.0","id":1,"method":"front/open","params":{}}\\n')
+print(connection.makefile().readline(), flush=True)
+sys.stdin.read()
+"""
+    opener = subprocess.Popen(
+        [sys.executable, "-c", script, broker.socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    result = json.loads(opener.stdout.readline())["result"]
+    host, port = result["listen"].rsplit(":", 1)
+    yield (host, int(port)), result["token"]
+    opener.stdin.close()
+    opener.wait(20)
+
+
+def test_a_program_without_the_token_is_refused(stage, proxy):
+    address, token = proxy
+    server = stage.server(lambda request: response(200, b"page"))
+    request = f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n".encode()
+    assert status(exchange(address, request + b"\r\n")) == 407
+    assert status(exchange(address, request + login("0" * 32).encode() + b"\r\n")) == 407
+    assert not server.requests
+    assert status(exchange(address, request + login(token).encode() + b"\r\n")) == 200
+    assert server.requests[0].header("Proxy-Authorization") is None
+    eventually(lambda: "connection closed" in stage.brokers[0].log, "the connections are closed")
+    assert token not in stage.brokers[0].log, "the token is in no log"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_refused_before_a_byte_is_read(stage, proxy):
+    address, token = proxy
+    script = f"""
+import os, socket
+os.setuid(65534)
+connection = socket.create_connection({address!r}, timeout=20)
+try:
+    connection.sendall({("GET http://127.0.0.1:1/ HTTP/1.1" + chr(13) + chr(10) + login(token) + chr(13) + chr(10)).encode()!r})
+    print(connection.recv(100))
+except ConnectionError:
+    print(b"")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=30, text=True)
+    assert done.stdout.strip() == "b''", done
+    eventually(lambda: "connection to a front refused" in stage.brokers[0].log, "the refusal is logged")
+
+
+@pytest.mark.parametrize("head, code", [
+    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc", 400),
+    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
+    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", 400),
+    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", 400),
+    ("GET {url}/ HTTP/1.1\nHost: x\n\n", 400),
+    ("GET {url}/ HTTP/1.1\r\nHost : x\r\n\r\n", 400),
+    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400),
+    ("GET /page HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+    ("GET ftp://h.example/ HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+])
+def test_an_ambiguous_request_is_refused(stage, head, code):
+    server = stage.server(lambda request: response(200, b"page"))
+    address, _ = open_proxy(stage.client())
+    assert status(exchange(address, head.format(url=server.url).encode())) == code
+    assert not server.requests
+
+
+def test_pipelined_requests_are_answered_in_order(stage):
+    server = stage.server(lambda request: response(200, request.target.encode()))
+    address, _ = open_proxy(stage.client())
+    request = "".join(f"GET {server.url}/{number} HTTP/1.1\r\nHost: x\r\n\r\n" for number in range(5))
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(request.encode())
+        received = b""
+        while received.count(b"HTTP/1.1 200") < 5 or not received.endswith(b"/4"):
+            part = connection.recv(1 << 16)
+            assert part, received
+            received += part
+    assert [part.split(b"\r\n\r\n")[1] for part in received.split(b"HTTP/1.1 200")[1:]] == [b"/0", b"/1", b"/2", b"/3", b"/4"]
+
+
+@pytest.mark.parametrize("target, code, reason", [
+    ("127.0.0.1:25", 403, b"may not open a tunnel to port 25"), ("127.0.0.1:3000", 403, b"may not open a tunnel to port 3000"),
+    ("127.0.0.1:{port}", 403, b"is a front of watchword"), ("[::ffff:127.0.0.1]:{port}", 403, b"is a front of watchword"),
+    ("[::1]:{port}", 403, b"is a front of watchword"), ("localhost:{port}", 403, b"is a front of watchword"),
+    ("localhost.:{port}", 403, b"is a front of watchword"), ("user@127.0.0.1:443", 400, b"user and password"),
+    ("127.0.0.1", 400, b"malformed request target")])
+def test_tunnels_to_forbidden_places_are_refused(stage, target, code, reason):
+    port = free_port()
+    broker = stage.configured(f"[front]\ntunnel-ports = [25, 443, {port}]\n")
+    client = stage.client(broker=broker)
+    assert client.call("front/open", {"listen": f"127.0.0.1:{port}"})["result"]["listen"] == f"127.0.0.1:{port}"
+    received = exchange(("127.0.0.1", port), f"CONNECT {target.format(port=port)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    assert status(received) == code and reason in received
+
+
+def test_a_web_page_cannot_use_the_front_of_a_site(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    client = stage.client(answer=lambda challenge: password_answer("bob", password))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    requests = len(server.requests)
+    host, port = open_site(client, server.url)
+    own = f"Host: {host}:{port}\r\n"
+    for fields in [
+            "Host: rebound.example\r\n", f"Host: rebound.example:{port}\r\n", f"Host: {host}.rebound.example:{port}\r\n",
+            own + "Sec-Fetch-Site: cross-site\r\n", own + "Sec-Fetch-Site: same-site\r\n", own + "Origin: http://evil.example\r\n",
+            own + "Origin: null\r\n"]:
+        received = exchange((host, port), f"GET / HTTP/1.1\r\n{fields}\r\n".encode())
+        assert status(received) == 403 and received.endswith(b"\r\n\r\n"), (fields, received)
+        assert b"Access-Control" not in received
+    assert len(server.requests) == requests
+    received = exchange((host, port), f"GET / HTTP/1.1\r\n{own}Connection: close\r\n\r\n".encode())
+    assert status(received) == 200
+
+
+def test_a_web_page_gets_no_stored_credential_through_a_proxy(stage):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    client = stage.client(answer=lambda challenge: password_answer("bob", password))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    address, _ = open_proxy(client)
+    for field, code in [("Sec-Fetch-Site: cross-site\r\n", 401), ("Origin: http://evil.example\r\n", 401), ("", 200)]:
+        request = f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\n{field}Connection: close\r\n\r\n"
+        assert status(exchange(address, request.encode())) == code, field
+
+
+def test_the_login_of_the_program_is_passed_on_and_never_mixed_with_a_stored_one(stage):
+    stored, own = stage.secret(), stage.secret()
+    server = stage.server(basic_server("bob", stored))
+    for secret in [stored, own]:
+        stage.allow(secret, server)
+    client = stage.client(answer=lambda challenge: password_answer("bob", stored))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    address, _ = open_proxy(client)
+    field = "Authorization: Basic " + base64.b64encode(f"eve:{own}".encode()).decode() + "\r\n"
+    received = exchange(address, f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\n{field}Connection: close\r\n\r\n".encode())
+    assert status(received) == 401 and b"WWW-Authenticate" in received, "the program gets the challenge"
+    assert server.requests[-1].authorization == field.split(": ", 1)[1].strip()
+    assert client.fetch(server.url)["result"]["auth"]["source"] == "session", "the stored login does not count as refused"
+
+
+def test_a_client_that_stops_reading_holds_little_and_is_closed(stage):
+    server = stage.server(lambda request: response(200, b"x" * (64 << 20)))
+    client = stage.client()
+    address, _ = open_proxy(client)
+    broker = stage.brokers[0]
+    before = broker.resident_kilobytes
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert connection.recv(1 << 16)
+        eventually(lambda: server.connections == 1, "the request was sent")
+        assert broker.resident_kilobytes - before < 16 << 10
+    eventually(lambda: client.call("front/list", {})["result"]["fronts"][0]["connections"] == 0, "the connection is closed")
+    eventually(lambda: client.call("server/status", {})["result"]["fetches"]["running"] == 0, "the fetch has ended")
+
+
+def test_a_request_of_a_restricted_front_is_recorded_without_its_query(stage):
+    server = stage.server(lambda request: response(200, b"page"))
+    client = stage.client()
+    host, port = open_site(client, server.url, restricted=True, methods=["GET"], paths=["/api/"], budget=1)
+    own = f"Host: {host}:{port}\r\nConnection: close\r\n\r\n"
+    for line, code in [("GET /api/a?token=secret", 200), ("GET /other", 403), ("POST /api/a", 403), ("GET /api/../x", 403),
+                       ("GET /api/b", 429)]:
+        assert status(exchange((host, port), f"{line} HTTP/1.1\r\n{own}".encode())) == code, line
+    assert [request.target for request in server.requests] == ["/api/a?token=secret"]
+    broker = stage.brokers[0]
+    eventually(lambda: audit.kinds(broker).count("frontRequest") == 5, "all requests are recorded")
+    seen = [event for event in audit.events(broker) if event["kind"] == "frontRequest"]
+    assert {event["origin"] for event in seen} == {server.url}
+    assert [(event["action"], event.get("reason")) for event in seen] == [
+        ("GET", None), ("GET", "request-not-allowed"), ("POST", "request-not-allowed"), ("GET", "request-not-allowed"),
+        ("GET", "budget")]
+
+
+def test_a_restricted_program_cannot_send_its_own_login(stage):
+    server = stage.server(lambda request: response(200, b"page"))
+    client = stage.client()
+    host, port = open_site(client, server.url, restricted=True)
+    exchange((host, port), f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer own\r\nConnection: close\r\n\r\n".encode())
+    assert server.requests[0].authorization is None
+
+
+def test_the_answer_to_a_withheld_body_comes_after_100_continue(stage):
+    server = stage.server(lambda request: response(200, request.body))
+    address, _ = open_proxy(stage.client())
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(f"POST {server.url}/ HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n".encode())
+        assert receive_response(connection)[0] == b"HTTP/1.1 100 Continue"
+        connection.sendall(b"body")
+        assert receive_response(connection)[1] == b"body"
+
+
+def test_a_client_cannot_open_any_number_of_fronts(stage):
+    client = stage.client()
+    replies = [client.call("front/open", {}) for _ in range(65)]
+    assert all("result" in reply for reply in replies[:64])
+    assert replies[64]["error"]["data"]["kind"] == "busy"
+    assert "result" in client.call("front/close", {"frontId": replies[0]["result"]["frontId"]})
+    assert "result" in client.call("front/open", {})
+    other = stage.client(broker=stage.brokers[0])
+    assert "error" in other.call("front/close", {"frontId": replies[1]["result"]["frontId"]}), "only the opener closes it"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_connection_that_its_user_has_closed_is_refused(stage, proxy):
+    """The kernel reports a closed socket as one of root."""
+    address, token = proxy
+    server = stage.server(lambda request: response(200, b"page"))
+    broker = stage.brokers[0]
+    broker.process.send_signal(signal.SIGSTOP)
+    script = f"""
+import os, socket
+os.setuid(65534)
+connection = socket.create_connection({address!r}, timeout=20)
+connection.sendall({(f"GET {server.url}/ HTTP/1.1" + chr(13) + chr(10) + "Host: x" + chr(13) + chr(10) + login(token) + chr(13) + chr(10)).encode()!r})
+"""
+    try:
+        subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+    finally:
+        broker.process.send_signal(signal.SIGCONT)
+    eventually(lambda: "connection to a front refused" in broker.log, "the refusal is logged")
+    assert not server.requests

@@ -1,0 +1,122 @@
+"""`watchword run`: unchanged programs whose requests go through the broker."""
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from rig.bodies import eventually
+from rig.broker import program
+from rig.client import password_answer
+from rig.local_fronts import run
+from rig.scripted import basic_server, response
+
+
+@pytest.fixture
+def agent(stage):
+    """The passwords by user, and the challenges that an agent has got."""
+    def start(broker, user, password):
+        asked = []
+        client = stage.client(
+            answer=lambda challenge: asked.append(challenge) or password_answer(user, password), broker=broker)
+        assert "result" in client.call("agent/register", {"name": "tests"})
+        return asked
+
+    return start
+
+
+def test_curl_logs_in_to_a_server_without_knowing_the_password(stage, agent):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    broker = stage.broker()
+    asked = agent(broker, "bob", password)
+    done = run(broker, "sh", "-c", f"curl -sS {server.url}/a && curl -sS {server.url}/b && curl -sS {server.url}/c")
+    assert (done.returncode, done.stderr) == (0, b""), done
+    assert len(asked) == 1 and asked[0]["requester"]["subject"] == "exe:/usr/bin/curl"
+    assert [request.target for request in server.requests] == ["/a", "/a", "/b", "/c"]
+    assert all(request.header("Proxy-Authorization") is None for request in server.requests)
+    assert all(request.header("Via").startswith("1.1 watchword-") for request in server.requests)
+
+
+def test_the_environment_has_both_spellings_and_what_java_and_node_read(stage):
+    done = run(stage.broker(), "env", environment={"JAVA_TOOL_OPTIONS": "-Da=b", "HTTP_PROXY": "http://old.example"})
+    entries = dict(line.split("=", 1) for line in done.stdout.decode().splitlines() if "=" in line)
+    proxy = entries["http_proxy"]
+    assert proxy.startswith("http://watchword:") and "@127.0.0.1:" in proxy
+    for name in ["https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]:
+        assert entries[name] == proxy, name
+    port = proxy.rsplit(":", 1)[1]
+    assert entries["JAVA_TOOL_OPTIONS"] == (
+        f"-Da=b -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}")
+    assert entries["NODE_USE_ENV_PROXY"] == "1"
+
+
+@pytest.mark.parametrize("command, code", [
+    (["true"], 0), (["sh", "-c", "exit 7"], 7), (["/nonexistent/program"], 127), (["/etc/passwd"], 126)])
+def test_the_exit_code_is_that_of_the_program(stage, command, code):
+    done = run(stage.broker(), *command)
+    assert done.returncode == code
+    assert (b"cannot run" in done.stderr) == (code > 100), done.stderr
+
+
+def test_a_program_that_a_signal_ends(stage):
+    assert run(stage.broker(), "sh", "-c", "kill -SEGV $$").returncode == -signal.SIGSEGV
+
+
+def test_signals_of_other_processes_reach_the_program(stage):
+    broker = stage.broker()
+    script = "import signal, sys; signal.signal(signal.SIGUSR1, lambda *_: sys.exit(5)); print('ready', flush=True); signal.pause()"
+    process = subprocess.Popen(
+        [program("watchword"), "run", "--socket", broker.socket, "--", sys.executable, "-c", script], stdout=subprocess.PIPE,
+        env={**os.environ, "HOME": str(broker.home)})
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(20) == 5
+
+
+def test_the_front_ends_with_the_program(stage):
+    broker = stage.broker()
+    run(broker, "true")
+    client = stage.client(broker=broker)
+    eventually(lambda: client.call("front/list", {})["result"]["fronts"] == [], "the front is closed")
+
+
+def test_without_a_broker_the_reason_is_shown(tmp_path):
+    done = subprocess.run(
+        [program("watchword"), "run", "--no-start", "--socket", str(tmp_path / "none.sock"), "--", "true"], capture_output=True,
+        timeout=20)
+    assert done.returncode == 2 and b"no broker listens" in done.stderr
+
+
+def test_a_large_upload_and_download(stage, tmp_path):
+    received = []
+
+    def page(request):
+        received.append(request.body)
+        return response(200, b"d" * (8 << 20) if request.method == "GET" else b"taken")
+
+    server = stage.server(page)
+    body = os.urandom(3 << 20)
+    (tmp_path / "body").write_bytes(body)
+    broker = stage.broker()
+    done = run(broker, "curl", "-sS", "--data-binary", f"@{tmp_path}/body", server.url)
+    assert done.stdout == b"taken" and received == [body], done
+    done = run(broker, "curl", "-sS", "-o", str(tmp_path / "got"), server.url)
+    assert (tmp_path / "got").read_bytes() == b"d" * (8 << 20), done
+
+
+def test_a_wrong_password_is_not_repeated_for_each_program(stage, agent):
+    right = stage.secret()
+    server = stage.server(basic_server("bob", right))
+    stage.allow(right, server)
+    broker = stage.broker()
+    answers = []
+    client = stage.client(
+        answer=lambda challenge: answers.append(1) or (
+            password_answer("bob", "wrong") if len(answers) == 1 else {"action": "continue"}), broker=broker)
+    client.call("agent/register", {"name": "tests"})
+    done = run(broker, "curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", server.url)
+    assert done.stdout == b"401" and len(answers) == 2
+    assert sum(request.authorization is not None for request in server.requests) == 1

@@ -1,0 +1,69 @@
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// The fetches that answer requests to fronts.
+@Suite struct FrontExchangeTests {
+    private func request(_ fields: String = "") throws -> FrontRequest {
+        try frontRequest("POST http://h/x HTTP/1.1\r\nHost: h\r\n\(fields)\r\n")
+    }
+
+    private func exchange(_ fields: String = "", _ body: FrontBody = .none, usesCredentials: Bool = true) throws
+        -> FrontExchange
+    {
+        FrontExchange(
+            try request(fields), url: "http://h/x", headers: [HeaderField("A", "b")], body: body,
+            usesCredentials: usesCredentials)
+    }
+
+    private func plan(_ exchange: FrontExchange) throws -> FetchPlan {
+        var plan = try FetchPlan(exchange.params, subscription: nil, inSteps: true)
+        exchange.adapt(&plan)
+        return plan
+    }
+
+    @Test func aRequestBecomesAFetchThatFollowsNoRedirect() throws {
+        let plan = try plan(exchange("", .bytes([1, 2])))
+        #expect(plan.method == "POST" && plan.maxRedirects == 0 && plan.body == .bytes([1, 2]))
+        #expect(plan.headers == [HeaderField("A", "b")])
+        #expect(plan.interaction == .agent && plan.useStorage && plan.preemption == .session)
+        #expect(plan.originLogin == .broker && !plan.options.opensTunnel)
+        #expect(plan.options.delivery == .fromHeader && plan.options.wholeBodyBytes == FrontExchange.wholeBodyBytes)
+    }
+
+    @Test func withoutCredentialsNothingIsStoredSentOrAsked() throws {
+        let plan = try plan(exchange(usesCredentials: false))
+        #expect(plan.interaction == .none && !plan.useStorage && plan.preemption == .never)
+    }
+
+    @Test func theLoginOfTheProgramIsNotTheBrokers() throws {
+        let plan = try plan(exchange("Authorization: Bearer own\r\n"))
+        #expect(plan.originLogin == .program(secret("Bearer own")))
+    }
+
+    @Test func connectOpensATunnel() throws {
+        let plan = try plan(FrontExchange(tunnelTo: "h", port: 8443, usesCredentials: true))
+        #expect(plan.originLogin == .tunnel && plan.options.opensTunnel)
+        #expect(plan.url.origin.text == "https://h:8443")
+    }
+
+    @Test func portsOfFrontsAreDenied() throws {
+        var exchange = try exchange()
+        exchange.deniedPorts = [3128]
+        let rules = try AddressRules().denying(portsOfThisMachine: plan(exchange).deniedPorts)
+        let here = try #require(NetworkAddress(host: "[::1]"))
+        #expect(rules.denies(here, port: 3128) && !rules.denies(here, port: 80))
+        #expect(!rules.denies(try #require(NetworkAddress(host: "192.0.2.1")), port: 3128))
+    }
+
+    @Test(arguments: [
+        (ErrorKind.denied, 403), (.challengeCancelled, 403), (.badURL, 400), (.tooLarge, 413), (.busy, 503),
+        (.timedOut, 504),
+        (.cannotConnect, 502), (.nameNotResolved, 502),
+    ])
+    func aFailureHasAStatus(kind: ErrorKind, status: Int) {
+        let refusal = FrontRefusal(FetchFailure(kind, "what happened"))
+        #expect(refusal.status == status && refusal.text == "what happened")
+    }
+}
