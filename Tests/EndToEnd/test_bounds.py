@@ -35,7 +35,7 @@ def test_ten_thousand_connections(stage, many_descriptors):
     """The limit holds, earlier clients are not affected, and all descriptors are released."""
     client = stage.client()
     broker = stage.brokers[0]
-    others, before, crowd = Others(client), broker.descriptors, []
+    others, before, crowd = Others(stage, client), broker.descriptors, []
     for _ in range(TRIED):
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -76,7 +76,7 @@ def test_descriptors_run_short(stage):
 
     server, another = stage.server(handle), stage.server(lambda request: response(200, b"another"))
     client = stage.client()
-    others, before = Others(client), broker.descriptors
+    others, before = Others(stage, client), broker.descriptors
     slow = [client.start("fetch/run", {"url": f"{server.url}/slow/{number}"}) for number in range(10)]
     eventually(lambda: len(server.requests) == 10, "the server has not received 10 requests")
     crowd = [Raw(broker.socket).send(line("ping", number=1)) for _ in range(400)]

@@ -23,7 +23,7 @@ def waiting(client):
 
 @pytest.fixture
 def others(stage):
-    return Others(stage.client())
+    return Others(stage, stage.client())
 
 
 def test_a_client_that_fetches_much_and_reads_nothing(stage, others):
@@ -156,7 +156,7 @@ def test_slow_clients(stage, others):
         for one in crowd:
             one.send(b" ")
         assert steady.call("ping", {})["result"] == {}
-    others.ratio("two hundred slow senders", 3, tries=2)
+    others.ratio("two hundred slow senders", 3)
     for one in crowd:
         assert one.last_words(40).count(b'"protocolViolation"') == 1
     assert 30 <= time.monotonic() - began < 55

@@ -19,7 +19,7 @@ def scene(stage):
     stage.allow(password, server)
     asked = stage.client()
     call = asked.start("fetch/run", {"url": server.url})
-    challenge = asked.challenges.get(timeout=10)
+    challenge = asked.challenges.get(timeout=30)
 
     class Scene:
         def answer(self):
@@ -38,7 +38,7 @@ def waiting(client):
 def test_rule_20_a_fetch_with_interaction_none_does_not_wait_for_a_question(stage, scene):
     other = stage.client()
     # The question is open as long as this has no reply.
-    assert other.fetch(scene.server.url, seconds=20, auth={"interaction": "none"})["result"]["status"] == 401
+    assert other.fetch(scene.server.url, seconds=30, auth={"interaction": "none"})["result"]["status"] == 401
     scene.answer()
     assert other.fetch(scene.server.url, auth={"interaction": "none"})["result"]["status"] == 200
 
@@ -46,7 +46,7 @@ def test_rule_20_a_fetch_with_interaction_none_does_not_wait_for_a_question(stag
 def test_rule_20_fetch_waiting_says_what_a_fetch_waits_for(stage, scene):
     other, quiet = stage.client(), stage.client()
     call = other.start("fetch/run", {"url": scene.server.url, "notify": ["waiting"]})
-    told = other.notifications.get(timeout=10)
+    told = other.notifications.get(timeout=30)
     assert told["method"] == "fetch/waiting"
     params = told["params"]
     assert params["requestId"] == call and params["for"] == "question" and params["sinceMs"] >= 0
@@ -61,7 +61,7 @@ def test_rule_20_fetch_waiting_says_what_a_fetch_waits_for(stage, scene):
     assert other.wait(call)["result"]["status"] == quiet.wait(other_call)["result"]["status"] == 200
     assert all(told["method"] != "fetch/waiting" for told in list(quiet.notifications.queue))
     # The client was also notified of the login that followed.
-    assert other.notifications.get(timeout=10)["params"]["for"] == "trial"
+    assert other.notifications.get(timeout=30)["params"]["for"] == "trial"
 
 
 def test_timeout_bounds_the_wait_for_the_question_of_another(stage, scene):
@@ -81,10 +81,10 @@ def test_waiting_in_the_queue_of_an_agent_is_reported(stage):
     first, second = (stage.server(basic_server("bob", stage.secret(), realm)) for realm in ("One", "Two"))
     one, two = stage.client(delivery=None, broker=broker), stage.client(delivery=None, broker=broker)
     open_call = one.start("fetch/run", {"url": first.url})
-    challenge = desk.challenges.get(timeout=10)
+    challenge = desk.challenges.get(timeout=30)
     began = time.monotonic()
     call = two.start("fetch/run", {"url": second.url, "timeoutMs": 2000, "notify": ["waiting"]})
-    told = two.notifications.get(timeout=10)
+    told = two.notifications.get(timeout=30)
     assert told["method"] == "fetch/waiting" and told["params"]["for"] == "question"
     assert told["params"]["protectionSpace"]["realm"] == "Two"
     assert two.wait(call)["error"]["data"]["kind"] == "timedOut" and time.monotonic() - began > 1.9
@@ -100,7 +100,7 @@ def test_the_timeout_excludes_the_fetchs_own_question(stage):
     stage.allow(password, server)
     client = stage.client()
     call = client.start("fetch/run", {"url": server.url, "timeoutMs": 2000})
-    challenge = client.challenges.get(timeout=10)
+    challenge = client.challenges.get(timeout=30)
     # This fetch begins later, and ends before the answer is given.
     assert stage.client().fetch(silent.url, timeoutMs=2000)["error"]["data"]["kind"] == "timedOut"
     client.reply(challenge, password_answer("bob", password))
