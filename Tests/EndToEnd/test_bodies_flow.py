@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from rig.bodies import Download, digest_of, eventually
+from rig.bodies import Download, digest_of, eventually, wait_until_still
 from rig.scripted import response
 from rig.servers import marked
 from rig.streams import BLOCK, SlowReader, StreamServer, gzip_bomb, head, repeated
@@ -51,16 +51,6 @@ def test_a_body_read_in_small_parts_costs_no_memory(stage):
     download = Download(client, server.url)
     assert digest_of(download.parts(1 << 16)) == digest_of(BLOCK for _ in range(16))
     assert broker.peak_kilobytes - peak < 8192, f"{peak} and then {broker.peak_kilobytes} kB"
-
-
-def wait_until_still(client, value):
-    """Returns the value once it has not changed during many iterations of the broker's loop, in which the broker would read. Returning
-    too early can only hide a failure."""
-    last = -1
-    while last != (last := value()):
-        for _ in range(200):
-            client.call("ping")
-    return last
 
 
 @pytest.mark.parametrize("is_attached", [True, False], ids=["attached", "nobody"])
@@ -122,6 +112,7 @@ def check_that_others_lose_nothing(client, small, large, rounds=31):
         attached = download.attach(receive_buffer=4096)
         reader = SlowReader(attached, 10_000)
         eventually(lambda: reader.count > 0, "the slow reader has received nothing")
+        wait_until_still(client, lambda: client.call("server/status")["result"]["engine"]["running"])
         ratios.append(alone / seconds_for(client, small))
         assert not download.notifications("fetch/completed"), "the slow reader has ended before the others"
         reader.stop()
