@@ -148,6 +148,7 @@ def test_servers_that_die_at_fifty_moments(stage):
     assert broker.resident_kilobytes - kilobytes < 8192, SEED
 
 
+@pytest.mark.tier3("waits at fifty moments")
 def test_clients_that_die_at_fifty_moments(stage):
     print("WATCHWORD_SEED =", SEED)
     chance = random.Random(SEED)

@@ -2,7 +2,6 @@
 import base64
 import contextlib
 import queue
-import time
 
 import pytest
 from jeepney import DBusAddress, new_method_call
