@@ -28,10 +28,9 @@ import WatchwordProtocol
         let gate = DispatchSemaphore(value: 0)
         storage.gate.withLock { $0 = gate }
         let log = log()
-        let start = ContinuousClock.now
         let count = 3 * AuditLimits.queue
         for number in 0..<count { log.record(event(number)) }
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(!storage.hasGivenUp, "the events were recorded while the disk was hanging")
         storage.gate.withLock { $0 = nil }
         for _ in 0..<4 { gate.signal() }
         log.shutDown(limit: .seconds(10))
@@ -48,9 +47,8 @@ import WatchwordProtocol
         storage.gate.withLock { $0 = gate }
         let log = log()
         log.record(event())
-        let start = ContinuousClock.now
         log.shutDown(limit: .milliseconds(50))
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(!storage.hasGivenUp, "the disk was still hanging")
         storage.gate.withLock { $0 = nil }
         gate.signal()
     }

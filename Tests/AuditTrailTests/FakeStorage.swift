@@ -10,16 +10,20 @@ final class FakeStorage: AuditStorage {
     private struct State {
         var lines: [String] = []
         var isFull = false
+        var hasGivenUp = false
     }
 
     private let state = Mutex(State())
-    /// A semaphore that each append waits for, if it is set.
+    /// A semaphore that each append waits for, if it is set; at most a minute, so that a test that would hang fails.
     let gate = Mutex<DispatchSemaphore?>(nil)
 
     var isFull: Bool {
         get { state.withLock { $0.isFull } }
         set { state.withLock { $0.isFull = newValue } }
     }
+
+    /// Whether the semaphore was not signaled within the minute.
+    var hasGivenUp: Bool { state.withLock { $0.hasGivenUp } }
 
     var lines: [String] { state.withLock { $0.lines } }
 
@@ -30,7 +34,7 @@ final class FakeStorage: AuditStorage {
     var kinds: [String] { events.map { $0["kind"]?.string ?? "?" } }
 
     func append(_ line: [UInt8], _ limits: AuditLimits) throws(AuditFailure) {
-        gate.withLock { $0 }?.wait()
+        if gate.withLock({ $0 })?.wait(timeout: .now() + 60) == .timedOut { state.withLock { $0.hasGivenUp = true } }
         if isFull { throw AuditFailure("No space left") }
         state.withLock { $0.lines.append(String(decoding: line, as: UTF8.self)) }
     }

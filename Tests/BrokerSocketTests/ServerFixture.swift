@@ -208,7 +208,7 @@ final class RawClient {
             }
         }
         guard status == 0 else { throw Refused() }
-        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
@@ -224,14 +224,14 @@ final class RawClient {
     func receive(_ count: Int = 4096) -> String {
         var buffer = [UInt8](repeating: 0, count: count)
         let received = recv(descriptor, &buffer, count, 0)
-        if received < 0 && errno == EAGAIN { Issue.record("nothing has come in ten seconds") }
+        if received < 0 && errno == EAGAIN { Issue.record("nothing has come in a minute") }
         return received > 0 ? String(decoding: buffer[..<received], as: UTF8.self) : ""
     }
 }
 
-/// Waits until `condition` holds, for at most ten seconds.
+/// Waits until `condition` holds, for about a minute.
 func eventually(_ condition: () -> Bool) async -> Bool {
-    for _ in 0..<5000 {
+    for _ in 0..<30_000 {
         if condition() { return true }
         try? await Task.sleep(for: .milliseconds(2))
     }

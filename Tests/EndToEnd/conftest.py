@@ -23,11 +23,13 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "tier3(reason): takes long, compares times, or takes the machine to its limits; contrib/test --all")
 
 
-def pytest_terminal_summary(terminalreporter):
-    """Prints the duration of each tier with its budget."""
+def pytest_terminal_summary(terminalreporter, exitstatus):
+    """Prints the duration of each tier with its budget, in the last run of `contrib/test`."""
     running = os.environ.get("WATCHWORD_TIER_RUNNING")
-    lines = os.environ.get("WATCHWORD_TIER_TIMES", "") + (running % (time.monotonic() - STARTED) if running else "")
-    for line in lines.splitlines():
+    if not running:
+        return
+    last = running % (time.monotonic() - STARTED) + ("" if exitstatus == 0 else ", failed")
+    for line in [*os.environ.get("WATCHWORD_TIER_TIMES", "").splitlines(), last]:
         terminalreporter.write_line(line)
 
 

@@ -49,7 +49,7 @@ def test_the_manager_is_notified_of_start_reload_and_end(activation):
         assert activation.next() == {"READY": "1", "STATUS": said}
     activation.process.send_signal(signal.SIGTERM)
     assert activation.next()["STOPPING"] == "1"
-    assert activation.process.wait(20) == 0
+    assert activation.process.wait(30) == 0
 
 
 @pytest.mark.parametrize("handed,names", [
@@ -62,7 +62,7 @@ def test_sockets_are_assigned_by_name_and_not_removed(plain, handed, names):
         assert is_restricted(plain.paths[name]) is (name == "restricted")
     assert not (plain.folder / ".local" / "share").exists()
     plain.process.terminate()
-    assert plain.process.wait(20) == 0
+    assert plain.process.wait(30) == 0
     assert os.path.exists(plain.paths["main"]) and os.path.exists(plain.paths["restricted"])
 
 
@@ -72,7 +72,7 @@ def test_sockets_are_assigned_by_name_and_not_removed(plain, handed, names):
 def test_unsupported_sockets_are_refused(plain, handed, names):
     """A restricted socket must never be taken for the main one."""
     plain.start(handed, names)
-    assert plain.process.wait(20) == 1
+    assert plain.process.wait(30) == 1
     said = plain.process.stderr.read()
     assert "cannot use the socket from the service manager" in said and said.count("\n") == 1
 
@@ -99,14 +99,14 @@ def test_an_absent_manager_stops_nothing(plain):
     plain.start()
     assert is_restricted(plain.paths["restricted"])
     plain.process.terminate()
-    assert plain.process.wait(20) == 0
+    assert plain.process.wait(30) == 0
 
 
 def test_an_invalid_notify_socket_is_reported_and_stops_nothing(plain):
     plain.start(NOTIFY_SOCKET="vsock:2:1234")
     assert is_restricted(plain.paths["restricted"])
     plain.process.terminate()
-    assert plain.process.wait(20) == 0
+    assert plain.process.wait(30) == 0
     assert "invalid NOTIFY_SOCKET" in plain.process.stderr.read()
 
 

@@ -43,7 +43,7 @@ def log_in(stage, faults, url, old, user="bob", configuration="", **parameters):
 def run(client, url, user, new, **parameters):
     """Makes fifty concurrent fetches; the respondent knows the new password."""
     calls = [client.start("fetch/run", {"url": f"{url}/{number}", **parameters}) for number in range(FETCHES)]
-    challenge = client.challenges.get(timeout=20)
+    challenge = client.challenges.get(timeout=30)
     assert challenge["params"]["previousFailureCount"] == 1
     client.reply(challenge, password_answer(user, new))
     statuses = [client.wait(call)["result"]["status"] for call in calls]

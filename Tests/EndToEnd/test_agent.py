@@ -399,7 +399,7 @@ def test_every_kind_of_event_has_a_text(kind):
 def run(*words, environment=None):
     return subprocess.run(
         ["/usr/bin/python3", AGENT, *words], env={"PATH": "/usr/bin:/bin", **(environment or {})}, capture_output=True, text=True,
-        timeout=20, start_new_session=True)
+        timeout=30, start_new_session=True)
 
 
 def test_the_command_prints_its_usage_and_its_errors(tmp_path):
@@ -454,14 +454,14 @@ def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage, tmp_path
         limits = open(f"/proc/{agent.pid}/limits").read()
         assert re.search(r"^Max core file size +0 +0 ", limits, re.M), limits
         broker.terminate()
-        broker.wait(10)
+        broker.wait(30)
         start_broker()
         eventually(lambda: count() == 2, said)
         assert not can_be_looked_at()
     finally:
         for process in reversed(started):
             process.terminate()
-            process.wait(10)
+            process.wait(30)
 
 
 def test_a_broker_that_allows_no_agent_is_named(stage, tmp_path):
@@ -469,7 +469,7 @@ def test_a_broker_that_allows_no_agent_is_named(stage, tmp_path):
     broker = stage.broker()
     agent = RunningAgent(stage.folder, broker, None, "--fallback", "askpass", environment={
         **askpass(tmp_path, "x"), "WATCHWORD_SOCKET": broker.socket.replace("broker.sock", "restricted.sock")})
-    assert agent.process.wait(10) == 1 and "the broker allows no agent here" in agent.log
+    assert agent.process.wait(30) == 1 and "the broker allows no agent here" in agent.log
 
 
 def test_the_desktop_entry_and_the_unit_are_valid():

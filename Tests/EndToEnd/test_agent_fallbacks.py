@@ -82,6 +82,7 @@ def answered(client, fetch):
 
 # zenity
 
+@pytest.mark.tier3("windows")
 def test_zenity_asks_in_its_windows(stage, started, desktop, site):
     server, password = site
     started(stage.broker(), desktop, "--fallback", "zenity")
@@ -90,16 +91,19 @@ def test_zenity_asks_in_its_windows(stage, started, desktop, site):
     shown = desktop.hear("The server says: “Staff”")["name"]
     assert "Not encrypted (http), but the password stays on this machine unless a proxy is used." in shown.replace("\n", " ") and f"process {os.getpid()}" in shown
     desktop.hear("", role="text", focused=True)
+    desktop.has_keyboard("Watchword")
     desktop.type("bob")
     desktop.key("Return")
     desktop.hear("Password of bob:")
     desktop.hear("", role="password text", focused=True)
+    desktop.has_keyboard("Watchword")
     desktop.picture("zenity")
     desktop.type(password)
     desktop.key("Return")
     assert answered(client, fetch) == 200
 
 
+@pytest.mark.tier3("windows")
 def test_zenity_lists_the_details_of_a_server_and_closes(stage, started, desktop, tls_server):
     server = tls_server("self-signed")
     started(stage.broker(), desktop, "--fallback", "zenity")
@@ -123,6 +127,7 @@ def test_zenity_lists_the_details_of_a_server_and_closes(stage, started, desktop
     assert answered(client, fetch) == 200
 
 
+@pytest.mark.tier3("windows")
 def test_zenity_reads_nothing_of_a_server_as_markup(stage, started, desktop):
     realm = HOSTILE.encode().decode("latin-1")
     server = stage.server(ScriptedServer(lambda request: response(401, b"no", f'WWW-Authenticate: Basic realm="\\\\n{realm}"')))
@@ -136,6 +141,7 @@ def test_zenity_reads_nothing_of_a_server_as_markup(stage, started, desktop):
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
 
 
+@pytest.mark.tier3("windows")
 def test_zenity_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, started, desktop, site):
     server, _ = site
     started(stage.broker(), desktop, "--fallback", "zenity")
@@ -150,6 +156,7 @@ def test_zenity_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, started,
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
 
 
+@pytest.mark.tier3("windows")
 def test_zenity_asks_for_consent(stage, started, desktop, guest):
     broker = stage.broker()
     started(broker, desktop, "--fallback", "zenity")

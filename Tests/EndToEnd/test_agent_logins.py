@@ -12,6 +12,8 @@ from rig.tokens import bearer_server
 from test_agent_windows import ask, desktop, started  # noqa: F401
 from test_client_certificates import broker_with_token  # noqa: F401
 
+pytestmark = pytest.mark.tier3("windows")
+
 
 def test_ntlm_asks_for_the_domain_too(stage, started, desktop, ntlm, ntlm_users):
     stage.watch(ntlm)

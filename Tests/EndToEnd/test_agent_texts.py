@@ -130,5 +130,5 @@ def test_zenity_reads_no_underscore_as_a_mark_and_has_no_line_that_is_wider_than
 @pytest.mark.skipif(not pinentry.shutil.which("pinentry-curses"), reason="pinentry-curses is not installed")
 def test_the_real_pinentry_takes_the_longest_line():
     line = pinentry._command("SETDESC", "\n" * 2000)
-    said = subprocess.run(["pinentry-curses"], input=f"{line}\nBYE\n".encode(), capture_output=True, timeout=20)
+    said = subprocess.run(["pinentry-curses"], input=f"{line}\nBYE\n".encode(), capture_output=True, timeout=30)
     assert said.stdout.count(b"OK") == 3, said

@@ -87,7 +87,7 @@ def test_rule_1_always_asks_each_client(stage, broker, tls_server):
     server, is_open = tls_server("self-signed"), threading.Event()
 
     def slow(challenge):
-        is_open.wait(10)
+        is_open.wait(30)
         return trust(challenge)
 
     careless, first = subscribed(stage, broker, slow)
@@ -161,7 +161,7 @@ class GatedServer(TlsServer):
 
     def _open(self, connection, number):
         if number == self.held:
-            self.gate.wait(20)
+            self.gate.wait(30)
         return super()._open(connection, number)
 
 

@@ -271,7 +271,7 @@ def test_a_subscriber_receives_the_written_records(stage):
     assert client.fetch(server.url)["result"]["status"] == 200
     heard = []
     while len(heard) < 4:
-        message = watcher.notifications.get(timeout=10)
+        message = watcher.notifications.get(timeout=30)
         if message["method"] == "event":
             heard.append(message["params"])
     wait_for(lambda: events(broker) == heard)

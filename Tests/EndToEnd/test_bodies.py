@@ -71,7 +71,7 @@ def test_a_socket_attached_before_the_challenge_receives_nothing_of_the_401(stag
     client = stage.client()
     download = Download(client, server.url + "/")
     attached = download.attach()
-    challenge = client.challenges.get(timeout=15)
+    challenge = client.challenges.get(timeout=30)
     # The data of the 401 would have arrived before the replies of later transfers.
     for _ in range(3):
         assert client.fetch(other.url)["result"]["status"] == 200
@@ -94,7 +94,7 @@ def test_the_body_of_a_401_waits_for_a_long_answer(stage):
     client = stage.client()
     download = Download(client, server.url + "/")
     attached = download.attach()
-    challenge = client.challenges.get(timeout=15)
+    challenge = client.challenges.get(timeout=30)
     eventually(lambda: server.open_connections == 0, "the server has not closed its connection")
     # Other transfers, which come after the end of that connection.
     for _ in range(3):
@@ -130,7 +130,7 @@ def test_a_large_401_costs_no_memory_during_a_question(stage, way, megabytes):
     before = stage.brokers[0].peak_kilobytes
     call = client.start("fetch/run", {"url": server.url + "/"}) if way == "run" else None
     download = None if way == "run" else Download(client, server.url + "/")
-    client.reply(client.challenges.get(timeout=15), {"action": "continue"})
+    client.reply(client.challenges.get(timeout=30), {"action": "continue"})
     if way == "run":
         result = client.wait(call)["result"]
         assert (result["status"], result["body"]["type"], result["bodyBytes"]) == (401, "handle", wanted[1])

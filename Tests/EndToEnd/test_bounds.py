@@ -31,11 +31,18 @@ def many_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
+def is_closed(connection):
+    try:
+        return connection.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+
+
 def test_ten_thousand_connections(stage, many_descriptors):
     """The limit holds, earlier clients are not affected, and all descriptors are released."""
     client = stage.client()
     broker = stage.brokers[0]
-    others, before, crowd = Others(client), broker.descriptors, []
+    others, before, crowd = Others(stage, client), broker.descriptors, []
     for _ in range(TRIED):
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -46,6 +53,7 @@ def test_ten_thousand_connections(stage, many_descriptors):
         crowd.append(connection)
     eventually(lambda: broker.descriptors >= before + OF_ONE_PROGRAM - 1, "the broker has fewer connections")
     assert client.call("server/status", {})["result"]["connections"] == OF_ONE_PROGRAM
+    eventually(lambda: sum(map(is_closed, crowd)) == len(crowd) + 1 - OF_ONE_PROGRAM, "the broker has not closed the others")
     others.ratio(f"{OF_ONE_PROGRAM} connections of one program", 1.5)
     # Another program has room, and uses all of it.
     child = subprocess.Popen(["/usr/bin/python3", "-c", ANOTHER, broker.socket], stdin=subprocess.PIPE)
@@ -76,7 +84,7 @@ def test_descriptors_run_short(stage):
 
     server, another = stage.server(handle), stage.server(lambda request: response(200, b"another"))
     client = stage.client()
-    others, before = Others(client), broker.descriptors
+    others, before = Others(stage, client), broker.descriptors
     slow = [client.start("fetch/run", {"url": f"{server.url}/slow/{number}"}) for number in range(10)]
     eventually(lambda: len(server.requests) == 10, "the server has not received 10 requests")
     crowd = [Raw(broker.socket).send(line("ping", number=1)) for _ in range(400)]

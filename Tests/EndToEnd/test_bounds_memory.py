@@ -23,7 +23,7 @@ def waiting(client):
 
 @pytest.fixture
 def others(stage):
-    return Others(stage.client())
+    return Others(stage, stage.client())
 
 
 def test_a_client_that_fetches_much_and_reads_nothing(stage, others):
@@ -57,7 +57,8 @@ def test_a_client_that_fetches_much_and_reads_nothing(stage, others):
             assert message["result"]["body"]["value"] == body.decode()
             inline += 1
     print(f"inline {inline}, as handles {handles}, busy {busy}")
-    assert inline >= 4 and handles == 64 and inline + handles + busy == 256
+    # The number of handles depends on how many requests the broker has read before the queue was full.
+    assert inline >= 4 and 0 < handles <= 64 and inline + handles + busy == 256
     greedy.end()
     eventually(lambda: client.call("server/status", {})["result"]["connections"] == 1, "the connection is still open")
 
@@ -156,7 +157,7 @@ def test_slow_clients(stage, others):
         for one in crowd:
             one.send(b" ")
         assert steady.call("ping", {})["result"] == {}
-    others.ratio("two hundred slow senders", 3, tries=2)
+    others.ratio("two hundred slow senders", 3)
     for one in crowd:
         assert one.last_words(40).count(b'"protocolViolation"') == 1
     assert 30 <= time.monotonic() - began < 55

@@ -58,7 +58,7 @@ def test_rules_11_to_14_the_other_answers_send_nothing(stage, action, status, ki
     reply = client.fetch(server.url)
     if kind:
         assert reply["error"]["data"]["kind"] == kind
-        assert client.notifications.get(timeout=15)["method"] == "auth/cancelled"
+        assert client.notifications.get(timeout=30)["method"] == "auth/cancelled"
     else:
         assert reply["result"]["status"] == status
         assert reply["result"]["body"]["value"] == "please log in"
@@ -82,8 +82,8 @@ def test_rule_9_the_deadline_ends_the_wait(stage):
     client = stage.client()
     reply = client.fetch(server.url)
     assert reply["result"]["status"] == 401
-    challenge = client.challenges.get(timeout=15)
-    assert client.notifications.get(timeout=15) == {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": challenge["id"]}}
+    challenge = client.challenges.get(timeout=30)
+    assert client.notifications.get(timeout=30) == {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": challenge["id"]}}
     client.reply(challenge, password_answer("bob", stage.secret()))
     assert client.call("ping")["result"] == {}
     assert client.call("server/status")["result"]["ignoredReplies"] == 1
@@ -94,10 +94,10 @@ def test_cancelling_a_fetch_withdraws_its_challenge(stage):
     server = stage.server(basic_server("bob", stage.secret()))
     client = stage.client()
     call = client.start("fetch/run", {"url": server.url})
-    challenge = client.challenges.get(timeout=15)
+    challenge = client.challenges.get(timeout=30)
     client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
     assert client.wait(call)["error"]["code"] == -32800
-    heard = [client.notifications.get(timeout=15) for _ in range(2)]
+    heard = [client.notifications.get(timeout=30) for _ in range(2)]
     assert [message["method"] for message in heard] == ["$/cancelRequest", "auth/cancelled"]
     assert heard[1]["params"]["challengeId"] == challenge["params"]["challengeId"]
     assert server.authorizations == [None]
@@ -109,11 +109,11 @@ def test_a_killed_client_ends_only_its_own_fetch(stage):
     stage.allow(password, server)
     leaving, staying = stage.client(), stage.client()
     leaving.start("fetch/run", {"url": server.url})
-    leaving.challenges.get(timeout=15)
+    leaving.challenges.get(timeout=30)
     call = staying.start("fetch/run", {"url": server.url})
     eventually(lambda: staying.call("server/status")["result"]["fetches"]["waiting"] == 1, "it does not wait")
     leaving.close()
-    challenge = staying.challenges.get(timeout=15)
+    challenge = staying.challenges.get(timeout=30)
     assert challenge["params"]["previousFailureCount"] == 0
     assert server.authorizations == [None, None]
     staying.reply(challenge, password_answer("bob", password))
@@ -196,7 +196,7 @@ def test_notification_delivery(stage):
     stage.allow(password, server)
     client = stage.client(delivery="notification")
     call = client.start("fetch/run", {"url": server.url})
-    pending = client.notifications.get(timeout=15)
+    pending = client.notifications.get(timeout=30)
     assert pending["method"] == "auth/pending"
     answer = {"challengeId": pending["params"]["challengeId"], "answer": password_answer("bob", password)}
     typo = {**answer, "answer": password_answer("bob", password, persistance="none")}

@@ -68,7 +68,7 @@ def test_errors_of_the_broker_are_shown(language, stage, login):
 
 
 def test_a_broker_that_dies_ends_the_script(language, site, login):
-    killer = threading.Thread(target=lambda: site.slow.wait(20) and site.broker.kill(), daemon=True)
+    killer = threading.Thread(target=lambda: site.slow.wait(30) and site.broker.kill(), daemon=True)
     killer.start()
     done = language.run(site.url + "/silent", site.broker_path, login("bob", site.password))
     killer.join(20)

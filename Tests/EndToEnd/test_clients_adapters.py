@@ -101,7 +101,7 @@ def test_requests_streams_while_the_body_is_on_its_way(site, session):
     site.release.clear()
     with session.get(site.url + "/slow", stream=True) as response:
         assert next(response.iter_content(None)) == b"first"
-    assert site.given_up.wait(10), "closing the response has not ended the fetch"
+    assert site.given_up.wait(30), "closing the response has not ended the fetch"
     assert session.get(site.url + "/page").ok
 
 
@@ -278,7 +278,7 @@ def test_httpx_streams_redirects_and_logs_in(site, client, stage):
     with client.stream("GET", site.url + "/slow") as response:
         parts = response.iter_raw()
         assert next(parts) == b"first"
-    assert site.given_up.wait(10)
+    assert site.given_up.wait(30)
     site.other = site.url
     page = client.get(site.url + "/redirect", follow_redirects=True)
     assert page.status_code == 200 and [step.status_code for step in page.history] == [302]
@@ -317,7 +317,7 @@ def test_httpx_with_asyncio(site):
             async with client.stream("GET", site.url + "/slow") as response:
                 async for part in response.aiter_raw():
                     break
-            assert await asyncio.to_thread(site.given_up.wait, 10)
+            assert await asyncio.to_thread(site.given_up.wait, 30)
             with pytest.raises(httpx.ConnectError):
                 await client.get("http://127.0.0.1:1/")
             with pytest.raises(httpx.ReadTimeout):

@@ -122,6 +122,6 @@ def test_the_shell_ends_at_an_error_without_an_id(tmp_path):
 
     threading.Thread(target=answer, daemon=True).start()
     done = subprocess.run(
-        ["/bin/bash", "-c", f". {CLIENTS}/shell/watchword.sh; watchword_fetch http://h/"], capture_output=True, timeout=20,
+        ["/bin/bash", "-c", f". {CLIENTS}/shell/watchword.sh; watchword_fetch http://h/"], capture_output=True, timeout=30,
         env={"PATH": "/usr/bin:/bin", "WATCHWORD_SOCKET": str(tmp_path / "sock")}, check=False)
     assert done.returncode == 1 and b"Parse error (unreadable)" in done.stderr and not done.stdout

@@ -141,7 +141,7 @@ def test_leaving_a_stream_ends_the_fetch(site):
     with Watchword(answer=site.log_in, path=site.broker_path) as broker:
         with broker.stream(site.url + "/slow") as response:
             assert next(iter(response)) == b"first"
-        assert site.given_up.wait(10)
+        assert site.given_up.wait(30)
         assert broker.fetch(site.url + "/page")["status"] == 200
 
 
@@ -165,7 +165,7 @@ def test_the_socket_is_looked_for_in_the_runtime_folder(tmp_path, monkeypatch):
 
 def test_a_broker_that_dies_ends_the_call(site):
     broker = Watchword(answer=site.log_in, path=site.broker_path)
-    killer = threading.Thread(target=lambda: site.slow.wait(10) and site.broker.kill())
+    killer = threading.Thread(target=lambda: site.slow.wait(30) and site.broker.kill())
     killer.start()
     with pytest.raises(ConnectionClosed):
         broker.fetch(site.url + "/silent")
@@ -206,7 +206,7 @@ def test_a_plain_function_may_block_without_stopping_the_loop(site):
     asked = threading.Event()
 
     def answer(challenge):
-        assert asked.wait(10)
+        assert asked.wait(30)
         return "bob", site.password
 
     async def both():
@@ -223,11 +223,11 @@ def test_a_task_that_is_cancelled_cancels_its_fetch(site):
     async def cancel():
         async with AsyncWatchword(answer=site.log_in, path=site.broker_path) as broker:
             task = asyncio.ensure_future(broker.fetch(site.url + "/silent"))
-            await asyncio.to_thread(site.slow.wait, 10)
+            await asyncio.to_thread(site.slow.wait, 30)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert await asyncio.to_thread(site.given_up.wait, 10)
+            assert await asyncio.to_thread(site.given_up.wait, 30)
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(broker.fetch(site.url + "/silent"), 0.1)
             async with broker.stream(site.url + "/slow") as response:
@@ -253,11 +253,11 @@ def test_a_question_that_is_withdrawn_ends_the_answer(site):
 
         async with AsyncWatchword(answer=answer, path=site.broker_path) as broker:
             task = asyncio.ensure_future(broker.fetch(site.url + "/page"))
-            await asyncio.wait_for(asked.wait(), 10)
+            await asyncio.wait_for(asked.wait(), 30)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await asyncio.wait_for(ended.wait(), 10)
+            await asyncio.wait_for(ended.wait(), 30)
 
     run(withdraw())
 

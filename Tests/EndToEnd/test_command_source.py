@@ -131,13 +131,12 @@ def test_a_command_that_fails_leads_to_a_question(desk, text, reason):
     assert reason in desk.broker.log and desk.password not in desk.broker.log
 
 
-def test_a_child_that_keeps_the_output_open_delays_nobody_and_is_ended(desk):
+def test_a_child_that_keeps_the_output_open_is_ended_and_the_output_used(desk):
     seconds = f"6{desk.server.port}"
     file = script(desk.stage.folder, f"sleep {seconds} & cat {desk.stage.folder}/store/first")
     desk.start(desk.using(file))
-    begin = time.monotonic()
+    # At its limit of 30 s, the command would have failed.
     assert desk.fetch()["auth"]["source"] == "command"
-    assert time.monotonic() - begin < 10
     eventually(lambda: f"sleep {seconds}" not in processes(), "a child of the command is left")
 
 

@@ -242,7 +242,7 @@ def test_the_status_shows_agents_and_waiting_fetches(stage, shell):
     shown = shell.run("status").stdout.decode()
     assert "(priority 7)" in shown and "desk" in shown and "\x1b" not in shown
     fetches = [agent.start("fetch/run", {"url": server.url}) for _ in range(3)]
-    challenge = agent.challenges.get(timeout=10)
+    challenge = agent.challenges.get(timeout=30)
     eventually(lambda: "3 running (2 waiting for another login), 0 done" in shell.run("status").stdout.decode(), "the others do not wait")
     agent.reply(challenge, {"action": "continue"})
     assert [agent.wait(fetch)["result"]["status"] for fetch in fetches] == [401] * 3

@@ -225,7 +225,7 @@ def test_rule_n5_the_service_is_not_chosen_by_a_reverse_lookup(stage, realm, ker
     (tmp_path / "krb5.conf").write_text(text)
     environment = {**realm.log_in("alice", kerberos_users["alice"], "reverse"), "KRB5_CONFIG": str(tmp_path / "krb5.conf")}
     looked_up = subprocess.run(
-        ["kvno", "-S", "HTTP", "127.0.0.1"], env={**os.environ, **environment}, capture_output=True, text=True, timeout=20)
+        ["kvno", "-S", "HTTP", "127.0.0.1"], env={**os.environ, **environment}, capture_output=True, text=True, timeout=30)
     assert looked_up.stdout.startswith(f"HTTP/localhost@{realm.name}: "), looked_up
     broker = stage.configured('[schemes]\nnegotiate = ["127.0.0.1"]\n', environment=environment)
     server = stage.server(lambda request: response(401, b"", "WWW-Authenticate: Negotiate"))

@@ -102,9 +102,9 @@ def test_without_consent_no_credential_is_sent(desk):
         if allow is None:
             audit.wait_for(lambda: len(desk.agent.asked) == 1)
             running.terminate()
-            withdrawn = desk.agent.notifications.get(timeout=10)
+            withdrawn = desk.agent.notifications.get(timeout=30)
             assert withdrawn["method"] == "$/cancelRequest"
-        running.communicate(timeout=20)
+        running.communicate(timeout=30)
         assert running.returncode != 0
     assert desk.logins == 0 and len(desk.agent.asked) == 2
     audit.wait_for(lambda: "consentAnswered" in audit.kinds(desk.broker))
@@ -220,7 +220,7 @@ def test_rule_i2_only_the_process_that_connected_may_write(stage):
     assert b'"id":1' in wire.recv(1000)
     child = subprocess.run(
         ["/usr/bin/python3", "-c", f"import os; os.write({wire.fileno()}, b'{{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}}\\n')"],
-        pass_fds=[wire.fileno()], timeout=20)
+        pass_fds=[wire.fileno()], timeout=30)
     assert child.returncode == 0
     wire.settimeout(10)
     assert wire.recv(1000) == b"", "the connection has ended without a reply"
@@ -339,11 +339,11 @@ def test_subjects_are_identified_without_privileges(stage, tmp_path):
         asked = agent.read()
         assert asked["params"]["requester"]["subject"] == f"exe:{binaries / 'watchword'}"
         agent.send({"id": asked["id"], "result": {"action": "continue"}})
-        assert fetching.wait(20) is not None
+        assert fetching.wait(30) is not None
         agent.close()
     finally:
         broker.terminate()
-        broker.wait(20)
+        broker.wait(30)
 
 
 def test_a_reload_that_tightens_the_rule_takes_effect_at_once(stage):

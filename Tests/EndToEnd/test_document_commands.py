@@ -10,7 +10,7 @@ import pytest
 from rig.broker import ROOT, program
 from rig.office import Office
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "contrib/docs/*.md", "contrib/**/README.md", "Protocol/*.md", "contrib/man/*.[1-8]"]
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "contrib/docs/*.md", "contrib/**/README.md", "Protocol/*.md", "contrib/man/*.[1-8]"]
 SHELLS = ["sh", "console", "bash", "shell"]
 MARK = "@@@@ "
 
@@ -146,9 +146,9 @@ EXCUSED = {
     "systemctl --user daemon-reload": ("needs a user manager; test_units.py has one", has_text("Tests/EndToEnd/test_units.py", "daemon-reload")),
     "systemctl --user enable --now watchword.socket": ("needs a user manager; test_units.py has one", is_unit("watchword.socket")),
     "systemctl --user enable --now watchword-forward@build.example.service":
-        ("needs a user manager; test_afar.py has one", is_unit("watchword-forward@.service")),
+        ("needs a user manager; test_remote_use.py has one", is_unit("watchword-forward@.service")),
     "ssh -R /run/user/1000/watchword-desk.sock:$XDG_RUNTIME_DIR/watchword/restricted.sock build.example":
-        ("needs another machine; test_afar.py has an sshd", has_text("Tests/EndToEnd/test_afar.py", '"-R"', "restricted.sock")),
+        ("needs another machine; test_remote_use.py has an sshd", has_text("Tests/EndToEnd/test_remote_use.py", '"-R"', "restricted.sock")),
     "SSH_ASKPASS=watchword-askpass SSH_ASKPASS_REQUIRE=force ssh host":
         ("needs another machine; test_bridges.py answers ssh's questions", has_text("Tests/EndToEnd/test_bridges.py", "askpass")),
     "SUDO_ASKPASS=/usr/bin/watchword-askpass sudo -A command":
@@ -229,6 +229,12 @@ def comparable(text):
     """Without times, process ids, ports and Python's version."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[-+]\d\d:\d\d)", "TIME", re.sub(r"\bpython3\.\d+", "python3", text))
     return re.sub(r"\[\d+\]", "[PID]", re.sub(r"(127\.0\.0\.1):\d+", r"\1:PORT", text)).strip().splitlines()
+
+
+def test_socat_waits_for_the_answer():
+    """By default, it waits half a second for the answer after the end of its input."""
+    waits = [re.search(r"\bsocat -t (\d+) ", text) for text in TEXTS if re.search(r"\bsocat\b", text)]
+    assert waits and all(wait and int(wait[1]) >= 30 for wait in waits)
 
 
 def is_known(command):

@@ -73,7 +73,7 @@ def test_rule_21_the_question_of_a_client_that_cannot_answer_goes_to_an_agent(st
         dying = DyingClient(broker.socket, "half", f"{server.url}/{run}")
         dying.wait_for("auth/challenge")
         dying.die()
-        asked = agent.challenges.get(timeout=10)
+        asked = agent.challenges.get(timeout=30)
         assert asked["params"]["proposedCredential"]["source"] == "session"
         agent.reply(asked, answer)
         assert dying.statuses()[0] == status
@@ -124,7 +124,7 @@ def test_an_agent_that_dies_sends_nothing(stage):
         agent = stage.client(broker=broker)
         agent.call("agent/register", {"name": "desk"})
         dying.die()
-        agent.challenges.get(timeout=10)
+        agent.challenges.get(timeout=30)
         agent.close()
         assert dying.statuses() == [401]
         dying.socket.close()

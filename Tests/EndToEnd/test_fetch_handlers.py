@@ -49,7 +49,7 @@ def test_a_handler_needs_no_subscription_and_may_get_notifications(stage, place)
     server, password = place
     client = stage.client(delivery="none")
     call = client.start("fetch/run", {"url": server.url, "auth": {"handler": {"delivery": "notification"}}})
-    while (message := client.notifications.get(timeout=20))["method"] != "auth/pending":
+    while (message := client.notifications.get(timeout=30))["method"] != "auth/pending":
         pass
     assert message["params"]["requestId"] == call and message["params"]["handler"] == "fetch"
     client.call("auth/respond", {"challengeId": message["params"]["challengeId"], "answer": password_answer("bob", password)})
@@ -65,7 +65,7 @@ def test_a_stored_credential_waits_for_the_handlers_answer(stage, place):
     client.call("credential/store", {"protectionSpace": space, "credential": stored})
     silent = stage.client()
     call = silent.start("fetch/run", {"url": server.url, "auth": {"handler": {"mode": "everything"}}})
-    asked = silent.challenges.get(timeout=20)
+    asked = silent.challenges.get(timeout=30)
     assert asked["params"]["proposedCredential"]["source"] == "session" and server.authorizations == [None]
     # The handler disconnects: no stored credential is sent (SEMANTICS rule 26).
     silent.close()
@@ -79,7 +79,7 @@ def test_a_handler_that_cannot_answer_is_not_asked_and_sends_nothing(stage):
     """The client has shut down its writing side before the server challenges."""
     gate, password = threading.Event(), stage.secret()
     inner = basic_server("bob", password).handler
-    server = stage.server(lambda request: gate.wait(20) and inner(request))
+    server = stage.server(lambda request: gate.wait(30) and inner(request))
     client = stage.client()
     space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
     stored = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
@@ -100,12 +100,12 @@ def test_each_handler_is_asked_whatever_the_connection_decides(stage, place):
     server, password = place
     client = stage.client()
     first = client.start("fetch/run", {"url": server.url + "/1"})
-    asked = client.challenges.get(timeout=20)
+    asked = client.challenges.get(timeout=30)
     second = client.start("fetch/run", {"url": server.url + "/2", "auth": {"handler": {}}})
     eventually(lambda: client.call("server/status")["result"]["fetches"]["waiting"] == 1, "the fetch does not wait")
     client.reply(asked, {"action": "continue"})
     assert client.wait(first)["result"]["status"] == 401
-    own = client.challenges.get(timeout=20)
+    own = client.challenges.get(timeout=30)
     assert own["params"]["requestId"] == second
     client.reply(own, password_answer("bob", password))
     assert client.wait(second)["result"]["status"] == 200
@@ -144,7 +144,7 @@ def test_a_client_that_ends_its_subscription_keeps_the_handler(stage, place):
     server, password = place
     client = stage.client()
     call = client.start("fetch/run", {"url": server.url, "auth": {"handler": {}}})
-    asked = client.challenges.get(timeout=20)
+    asked = client.challenges.get(timeout=30)
     client.call("auth/unsubscribe")
     client.reply(asked, password_answer("bob", password))
     assert client.wait(call)["result"]["status"] == 200

@@ -24,7 +24,7 @@ def test_rule_17_an_answer_with_persistence_none_serves_the_same_process_and_no_
     broker = stage.broker()
     asked, beside = stage.client(), stage.client()
     call = asked.start("fetch/run", {"url": f"{server.url}/1"})
-    challenge = asked.challenges.get(timeout=10)
+    challenge = asked.challenges.get(timeout=30)
     same = beside.start("fetch/run", {"url": f"{server.url}/2"})
     other = subprocess.Popen([sys.executable, "-c", CLIENT, broker.socket, f"{server.url}/3"], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, text=True)
@@ -64,8 +64,8 @@ def test_a_response_does_not_restore_a_login_that_was_forgotten_meanwhile(stage,
     held = Held(stage, password)
     server, client, beside = held.server, stage.client(), stage.client()
     call = client.start("fetch/run", {"url": server.url})
-    client.reply(client.challenges.get(timeout=10), password_answer("bob", password))
-    assert held.has_come.wait(10)
+    client.reply(client.challenges.get(timeout=30), password_answer("bob", password))
+    assert held.has_come.wait(30)
     other = beside.start("fetch/run", {"url": f"{server.url}/other"})
     eventually(lambda: waiting(client) == 1, "the fetch does not wait")
     space = {"protectionSpace": {"protocol": "http", "host": "127.0.0.1", "port": server.port}}
@@ -76,11 +76,11 @@ def test_a_response_does_not_restore_a_login_that_was_forgotten_meanwhile(stage,
     assert client.wait(call)["result"]["status"] == 200
     assert client.call("credential/list")["result"]["credentials"] == []
     # The waiting fetches are challenged, and do not use the forgotten login.
-    beside.reply(beside.challenges.get(timeout=10), {"action": "continue"})
+    beside.reply(beside.challenges.get(timeout=30), {"action": "continue"})
     assert beside.wait(other)["result"]["status"] == 401
     before = len(server.requests)
     again = client.start("fetch/run", {"url": server.url})
-    client.reply(client.challenges.get(timeout=10), {"action": "continue"})
+    client.reply(client.challenges.get(timeout=30), {"action": "continue"})
     assert client.wait(again)["result"]["status"] == 401
     assert [request.authorization for request in server.requests[before:]] == [None]
 
@@ -93,7 +93,7 @@ def test_a_preemptive_login_in_progress_does_not_restore_a_forgotten_login(stage
     assert client.fetch(held.server.url)["result"]["status"] == 200
     held.may_continue.clear()
     call = client.start("fetch/run", {"url": held.server.url})
-    assert held.has_come.wait(10)
+    assert held.has_come.wait(30)
     client.call("session/clear", {})
     held.may_continue.set()
     assert client.wait(call)["result"]["exchanges"] == 1

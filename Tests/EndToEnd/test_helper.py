@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -79,10 +78,8 @@ def test_an_unanswered_question_fails_the_test_and_ends(stage, shell):
     """A time limit of the rig: a failing test must not run forever."""
     terminal = shell.at_terminal("fetch", stage.server(basic_server("bob", "x")).url)
     terminal.expect("User: ")
-    start = time.monotonic()
     with pytest.raises(AssertionError, match="has not ended"):
         terminal.end(seconds=1)
-    assert time.monotonic() - start < 20
     with pytest.raises(ProcessLookupError):
         os.kill(terminal.child, 0)
 

@@ -47,7 +47,7 @@ class Stuck(ScriptedServer):
             def recv(self, size):
                 data = connection.recv(size)
                 server.has_begun.set()
-                server.may_continue.wait(20)
+                server.may_continue.wait(30)
                 return data
 
             def __getattr__(self, name):
@@ -211,7 +211,7 @@ def test_a_pipe_is_streamed_as_it_comes(stage, shell, tmp_path):
         pipe.write(b"first")
         eventually(lambda: b"first" in server.wire, lambda: server.wire)
         running.send_signal(signal.SIGINT)
-        assert running.wait(10) == 130
+        assert running.wait(30) == 130
 
 
 def test_slow_standard_input(stage, shell):
@@ -224,7 +224,7 @@ def test_slow_standard_input(stage, shell):
         running.stdin.flush()
         eventually(lambda: text in server.wire, lambda: server.wire)
     running.send_signal(signal.SIGINT)
-    assert running.wait(10) == 130
+    assert running.wait(30) == 130
 
 
 @pytest.mark.parametrize("way", ["-u", "question"])
@@ -269,9 +269,9 @@ def test_a_file_that_becomes_shorter_is_an_incomplete_body(stage, shell, tmp_pat
     running = subprocess.Popen(
         [program("watchword"), "fetch", "-T", str(file), server.url + "/x"], env=shell.environment, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert server.has_begun.wait(10)
+    assert server.has_begun.wait(30)
     os.truncate(file, 1 << 20)
     server.may_continue.set()
-    output, errors = running.communicate(timeout=20)
+    output, errors = running.communicate(timeout=30)
     assert running.returncode == 26 and output == b"" and b"shorter" in errors, errors
     assert server.requests == []

@@ -60,7 +60,7 @@ def test_a_device_and_a_link_stay_what_they_are(stage, shell, tmp_path):
     (tmp_path / "link").symlink_to("target")
     reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE)
     assert shell.run("fetch", "-o", "pipe", f"{url}/p", cwd=tmp_path).returncode == 0
-    assert reader.communicate(timeout=10)[0] == b"body of /p" and (tmp_path / "pipe").is_fifo()
+    assert reader.communicate(timeout=30)[0] == b"body of /p" and (tmp_path / "pipe").is_fifo()
     assert shell.run("fetch", "-o", "link", f"{url}/l", cwd=tmp_path).returncode == 0
     assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_bytes() == b"body of /l"
 
@@ -100,7 +100,7 @@ def test_an_interrupted_download_leaves_no_file(stage, shell, tmp_path):
     server = stage.server(Slow(b"x" * 1000, at=600))
     terminal = shell.at_terminal("fetch", "-o", str(tmp_path / "f"), server.url)
     eventually(lambda: list(tmp_path.glob("f.*")), "there is no file")
-    assert server.has_begun.wait(10)
+    assert server.has_begun.wait(30)
     terminal.type("\x03")
     assert terminal.end() == 130 and not list(tmp_path.glob("f*"))
 
@@ -117,7 +117,7 @@ class Slow(Cut):
         cut = len(whole) - len(self.body) + self.at
         connection.sendall(whole[:cut])
         self.has_begun.set()
-        self.may_end.wait(20)
+        self.may_end.wait(300)
         connection.sendall(whole[cut:])
         return True
 
@@ -297,10 +297,10 @@ def test_parallel_fetches_run_at_the_same_time(stage, shell, tmp_path):
     command = [part for index, server in enumerate(servers) for part in ("-o", f"f{index}", server.url)]
     running = subprocess.Popen(
         [program("watchword"), "fetch", "-Z", *command], env=shell.environment, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE)
-    assert all(server.has_begun.wait(10) for server in servers)
+    assert all(server.has_begun.wait(30) for server in servers)
     for server in reversed(servers):
         server.may_end.set()
-    assert running.communicate(timeout=20)[1] == b"" and running.returncode == 0
+    assert running.communicate(timeout=30)[1] == b"" and running.returncode == 0
     assert [(tmp_path / f"f{index}").read_bytes() for index in range(5)] == [bytes([65 + index]) * 1000 for index in range(5)]
 
 
@@ -347,10 +347,14 @@ def test_the_progress_bar_is_cleared_at_the_end(stage, shell, tmp_path):
     assert terminal.shown.endswith(b"\r" + b" " * (len(terminal.shown.split(b"\r")[-2])) + b"\r")
 
 
-def let_a_bar_come(server):
-    """Leaves time for a progress bar: there is no event to wait for. Too short a pause can only hide a failure."""
-    assert server.has_begun.wait(20)
-    time.sleep(0.7)
+def let_a_bar_come(server, stage, shell):
+    """Waits until a transfer that began later shows its progress bar."""
+    assert server.has_begun.wait(30)
+    later = stage.server(Slow(b"z" * 1000, at=500))
+    terminal = shell.at_terminal("fetch", "-o", "/dev/null", later.url)
+    terminal.expect("50%")
+    later.may_end.set()
+    assert terminal.end() == 0
     server.may_end.set()
 
 
@@ -358,18 +362,18 @@ def let_a_bar_come(server):
 def test_no_progress_bar_where_none_is_wanted(stage, shell, tmp_path, options):
     server = stage.server(Slow(b"x" * 1000, at=500))
     terminal = shell.at_terminal("fetch", *options, "-o", str(tmp_path / "f"), server.url)
-    let_a_bar_come(server)
+    let_a_bar_come(server, stage, shell)
     assert terminal.end() == 0 and terminal.shown == b""
 
 
 def test_no_bar_in_a_pipe_and_none_among_the_body(stage, shell):
     server = stage.server(Slow(b"x" * 1000, at=500))
     running = subprocess.Popen([program("watchword"), "fetch", server.url], env=shell.environment, stdout=-1, stderr=-1, start_new_session=True)
-    let_a_bar_come(server)
-    assert running.communicate(timeout=10) == (b"x" * 1000, b"")
+    let_a_bar_come(server, stage, shell)
+    assert running.communicate(timeout=30) == (b"x" * 1000, b"")
     server = stage.server(Slow(b"y" * 1000, at=500))
     terminal = shell.at_terminal("fetch", server.url)
-    let_a_bar_come(server)
+    let_a_bar_come(server, stage, shell)
     assert terminal.end() == 0 and terminal.shown == b"y" * 1000
 
 

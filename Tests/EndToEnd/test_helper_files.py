@@ -4,7 +4,6 @@ import resource
 import signal
 import stat
 import subprocess
-import time
 
 import pytest
 
@@ -12,6 +11,7 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import response
 from rig.terminal import Shell
+from rig.waiting import is_drained
 from test_helper_downloads import Cut, Ranges, Slow, named, names, size_of_any
 
 
@@ -33,21 +33,25 @@ def start(shell, *arguments, **more):
 def test_a_signal_leaves_no_file(stage, shell, tmp_path, number):
     server = stage.server(Slow(b"x" * 1000, at=600))
     running = start(shell, "-o", "f", server.url, cwd=tmp_path)
-    assert server.has_begun.wait(10)
+    assert server.has_begun.wait(30)
     running.send_signal(number)
-    assert running.wait(10) == 128 + number and not list(tmp_path.glob("f*"))
+    assert running.wait(30) == 128 + number and not list(tmp_path.glob("f*"))
 
 
 def test_a_signal_ends_the_command_while_it_waits_for_the_request_body(stage, shell, tmp_path):
     """Neither a typing user nor a writing program has to finish first."""
     os.mkfifo(tmp_path / "pipe")
-    url = stage.server(named).url
+    url = stage.server(lambda request: None).url
     for arguments in [["-d", "@-"], ["--data-urlencode", "@-"], ["-F", "a=<-"], ["-T", str(tmp_path / "pipe")]]:
         running = start(shell, *arguments, url + "/x", stdin=subprocess.PIPE)
-        # No event shows that the command reads. An earlier signal ends it as well.
-        time.sleep(0.5)
-        running.terminate()
-        assert running.wait(10) in (-signal.SIGTERM, 128 + signal.SIGTERM), arguments
+        # For a named pipe, this waits until the command opens it.
+        body = open(tmp_path / "pipe", "wb") if arguments[0] == "-T" else running.stdin
+        with body:
+            body.write(b"the start")
+            body.flush()
+            eventually(lambda: is_drained(body), f"{arguments} does not read")
+            running.terminate()
+            assert running.wait(30) in (-signal.SIGTERM, 128 + signal.SIGTERM), arguments
 
 
 @pytest.mark.parametrize("moment", ["at once", "attached"])
@@ -55,14 +59,14 @@ def test_a_broker_that_hangs_does_not_delay_the_exit(stage, shell, tmp_path, mom
     """At once, the helper may still be about to attach its body."""
     server = stage.server(Slow(b"x" * 1000, at=600))
     running = start(shell, "-o", "f", server.url, cwd=tmp_path)
-    assert server.has_begun.wait(10)
+    assert server.has_begun.wait(30)
     if moment == "attached":
         eventually(lambda: [path for path in tmp_path.glob("f.*") if path.stat().st_size == 600], "nothing is written")
     broker = stage.brokers[0].process
     broker.send_signal(signal.SIGSTOP)
     try:
         running.send_signal(signal.SIGINT)
-        assert running.wait(10) == 130 and not list(tmp_path.glob("f*"))
+        assert running.wait(30) == 130 and not list(tmp_path.glob("f*"))
     finally:
         broker.send_signal(signal.SIGCONT)
 
@@ -74,7 +78,7 @@ def test_a_command_killed_during_a_download_does_not_end_the_broker(stage, shell
         # The file already has its final name if the download is complete before this check.
         eventually(lambda: size_of_any(tmp_path.glob(f"f{number}*")), "nothing has come", pause=0.0005)
         running.kill()
-        running.wait(10)
+        running.wait(30)
     assert stage.brokers[0].process.poll() is None, stage.brokers[0].log[-2000:]
     assert shell.run("fetch", stage.server(named).url).stdout == b"body of /"
 
@@ -87,13 +91,13 @@ def test_a_closed_standard_output_does_not_cancel_other_downloads(stage, shell, 
     url = stage.server(lambda request: response(200, b"x" * (16 << 20))).url
     slow = stage.server(Slow(b"y" * 1000, at=500))
     running = start(shell, "-Z", "-o", "f", slow.url, url, cwd=tmp_path)
-    assert slow.has_begun.wait(10) and running.stdout.read(1) == b"x"
+    assert slow.has_begun.wait(30) and running.stdout.read(1) == b"x"
     watcher = stage.client()
     assert transfers(watcher) == 2, "a transfer ended early; 16 MiB exceed all buffers"
     running.stdout.close()
     eventually(lambda: transfers(watcher) == 1, lambda: f"{transfers(watcher)} transfers run")
     slow.may_end.set()
-    assert running.wait(20) == 23 and running.stderr.read() == b""
+    assert running.wait(30) == 23 and running.stderr.read() == b""
     assert (tmp_path / "f").read_bytes() == b"y" * 1000 and names(tmp_path)[-1] == "f"
 
 
@@ -104,7 +108,7 @@ def test_a_file_that_may_not_grow(stage, shell, tmp_path, more):
     server = stage.server(Ranges(body))
     running = start(
         shell, *more, "-o", "f", server.url, cwd=tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)))
-    assert running.communicate(timeout=20)[0] == b"" and running.returncode == 23
+    assert running.communicate(timeout=30)[0] == b"" and running.returncode == 23
     assert not (tmp_path / "f").exists()
     if not more:
         assert not list(tmp_path.glob("f*"))
@@ -120,7 +124,7 @@ def test_closed_standard_streams_are_not_confused_with_files(stage, shell, tmp_p
     def run(closed, *arguments):
         done = subprocess.run(
             ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", program("watchword"), "fetch", *arguments], env=shell.environment, cwd=tmp_path,
-            capture_output=True, timeout=20, start_new_session=True)
+            capture_output=True, timeout=30, start_new_session=True)
         return done.returncode
 
     assert run(">&-", url) == 23 and run(">&- 2>&-", url) == 23 and run("<&- >&- 2>&-", "-o", "f", url) == 0
@@ -164,7 +168,7 @@ def test_a_folder_that_takes_the_name_meanwhile(stage, shell, tmp_path):
         eventually(lambda: size_of_any(path for path in tmp_path.glob("f.*") if "validator" not in path.name) == 600, "nothing is written")
         (tmp_path / "f").mkdir()
         server.may_end.set()
-        assert running.communicate(timeout=10)[1].count(b"\n") == (2 if more else 1) and running.returncode == 23
+        assert running.communicate(timeout=30)[1].count(b"\n") == (2 if more else 1) and running.returncode == 23
         # With -C, the received part is not lost.
         assert [name for name in names(tmp_path) if name.startswith("f")] == (["f.part", "f.part.validator"] if more else [])
         (tmp_path / "f").rmdir()
@@ -176,7 +180,7 @@ def test_resuming_into_a_pipe_does_not_replace_it(stage, shell, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE)
     assert shell.run("fetch", "-C", "-", "-o", "pipe", stage.server(named).url, cwd=tmp_path).returncode == 0
-    assert reader.communicate(timeout=10)[0] == b"body of /" and (tmp_path / "pipe").is_fifo()
+    assert reader.communicate(timeout=30)[0] == b"body of /" and (tmp_path / "pipe").is_fifo()
 
 
 def test_a_range_that_ends_early_is_not_the_end(stage, shell, tmp_path):

@@ -16,7 +16,7 @@ def interrupted(stage, shell, folder, *options, headers=('ETag: "1"',)):
     """Presses Ctrl-C after 600 of 1000 bytes. Returns what the helper prints."""
     server = stage.server(Slow(bytes(range(250)) * 4, *headers, at=600))
     terminal = shell.at_terminal("fetch", "-o", str(folder / "f"), *options, server.url)
-    assert server.has_begun.wait(20)
+    assert server.has_begun.wait(30)
     eventually(lambda: size_of_any(folder.glob("f.??????")) >= 600, "the bytes are not in the file")
     terminal.type("\x03")
     assert terminal.end() == 130

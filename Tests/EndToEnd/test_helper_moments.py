@@ -114,9 +114,9 @@ class Case:
         else:
             who, how = self.cause.split()
             (process if who == "helper" else broker.process).send_signal(signal.Signals[f"SIG{how}"])
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=30)
         if self.cause.startswith("broker"):
-            broker.process.wait(20)
+            broker.process.wait(30)
         self.server.end()
         self.check(files, process.returncode, errors)
         return process.returncode
@@ -178,7 +178,7 @@ def test_a_full_disk(stage, small_disk):
             (small_disk / "filler").write_bytes(bytes((2 << 20) - free - (64 << 10)) if free < 2 << 20 else b"")
             done = subprocess.run(
                 [program("watchword"), "fetch", *more, "-o", "f", f"{server.url}/x"], env={**broker.environment, "WATCHWORD_SOCKET": broker.socket},
-                cwd=small_disk, capture_output=True, timeout=20, start_new_session=True)
+                cwd=small_disk, capture_output=True, timeout=30, start_new_session=True)
             server.end()
             assert done.returncode == 23 and done.stderr.count(b"\n") == 1 + done.stderr.count(b"resume with -C -"), (free, more, done)
             assert not (small_disk / "f").exists()

@@ -145,7 +145,7 @@ def test_an_anonymous_pipe_of_another_user_is_written_to(stage, shell):
     os.fchown(writable, SOMEBODY, SOMEBODY)
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$@" >&3', "sh", *shell_command(), "-o", "/dev/stdout", stage.server(lambda request: response(200, b"body")).url],
-        env=shell.environment, preexec_fn=lambda: os.dup2(writable, 3), pass_fds=[3], timeout=20, capture_output=True)
+        env=shell.environment, preexec_fn=lambda: os.dup2(writable, 3), pass_fds=[3], timeout=30, capture_output=True)
     os.close(writable)
     assert done.returncode == 0 and os.read(readable, 100) == b"body", done
     os.close(readable)

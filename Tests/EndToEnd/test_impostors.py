@@ -182,5 +182,5 @@ def test_the_agent_sends_nothing(impostor, tmp_path, options):
         eventually(lambda: said in log.read_text(), log.read_text)
     finally:
         agent.terminate()
-        agent.wait(20)
+        agent.wait(30)
     assert set(one.received()) <= {0}

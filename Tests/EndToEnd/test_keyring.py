@@ -60,10 +60,10 @@ def test_permanent_is_stored_when_the_server_has_accepted_it(stage, gnome, metho
     broker = start_broker(stage, gnome)
     client = stage.client()
     call = client.start("fetch/run", {"url": server.url})
-    first = client.challenges.get(timeout=15)
+    first = client.challenges.get(timeout=30)
     assert first["params"]["persistenceAllowed"] == ["none", "forSession", "permanent"]
     client.reply(first, password_answer("bob", wrong, persistence="permanent"))
-    second = client.challenges.get(timeout=15)
+    second = client.challenges.get(timeout=30)
     settle(client)
     assert len(server.requests) == 2 and gnome.items() == []
     client.reply(second, password_answer("bob", right, persistence="permanent"))
@@ -324,7 +324,7 @@ def gated(handle):
     def handler(request):
         if request.authorization:
             arrived.set()
-            assert gate.wait(20)
+            assert gate.wait(30)
         return handle(request)
 
     return ScriptedServer(handler), arrived, gate
@@ -376,10 +376,10 @@ def test_a_newer_item_stored_meanwhile_is_not_removed(stage, gnome):
     broker = start_broker(stage, gnome)
     client = stage.client()
     call = client.start("fetch/run", {"url": server.url})
-    assert arrived.wait(10)
+    assert arrived.wait(30)
     gnome.put(right, **exactly)
     gate.set()
-    client.reply(client.challenges.get(timeout=15), {"action": "continue"})
+    client.reply(client.challenges.get(timeout=30), {"action": "continue"})
     assert client.wait(call)["result"]["status"] == 401
     settle(client)
     assert [secret for _, secret in gnome.items()] == [right]

@@ -2,7 +2,6 @@
 import base64
 import contextlib
 import queue
-import time
 
 import pytest
 from jeepney import DBusAddress, new_method_call
@@ -174,7 +173,7 @@ def test_unlocking_makes_it_usable(stage):
     broker = start_broker(stage, keyring.for_broker)
     client = stage.client()
     call = client.start("fetch/run", {"url": server.url})
-    client.reply(client.challenges.get(timeout=10), {"action": "continue"})
+    client.reply(client.challenges.get(timeout=30), {"action": "continue"})
     assert client.wait(call)["result"]["status"] == 401
     assert state(stage, broker)[0] == "locked"
     assert client.call("keyring/unlock")["result"] == {"state": "usable"}
@@ -191,33 +190,28 @@ def test_a_dismissed_prompt_is_an_error_for_the_requesting_client(stage):
     assert state(stage, broker)[1] == "dismissed"
     assert keyring.calls.count("Prompt") == 1
     call = client.start("fetch/run", {"url": server.url})
-    client.reply(client.challenges.get(timeout=10), {"action": "continue"})
+    client.reply(client.challenges.get(timeout=30), {"action": "continue"})
     assert client.wait(call)["result"]["status"] == 401
     assert (server.authorizations, keyring.calls.count("Prompt")) == ([None], 1)
 
 
 @pytest.mark.parametrize("fault", ["stall", "mute"])
 def test_a_silent_keyring_costs_its_limit_once(stage, fault):
-    servers = [protected(stage) for _ in range(3)]
+    servers = [protected(stage) for _ in range(8)]
     keyring = stage.keyring().start_rig(fault)
     # Long enough for the actions of the test.
-    seconds = 3
+    seconds = 5
     broker = start_broker(stage, keyring.for_broker, limit(seconds))
     page = stage.server(ScriptedServer(lambda request: response(200, b"open")))
     clients = [stage.client() for _ in servers]
     reader = stage.client()
-    begin = time.monotonic()
     calls = [client.start("fetch/run", {"url": server.url}) for client, (server, _) in zip(clients, servers)]
     silent_on = "SearchItems" if fault == "stall" else "OpenSession"
     eventually(lambda: silent_on in keyring.calls, lambda: keyring.calls)
     assert reader.fetch(page.url)["result"]["body"]["value"] == "open"
     assert all(client.challenges.empty() for client in clients), "the keyring was not silent any more"
-    challenges, times = [], []
-    for client in clients:
-        challenges.append(client.challenges.get(timeout=20))
-        times.append(time.monotonic() - begin)
-    # In sequence, the second would wait for two limits and the third for three.
-    assert seconds * 0.9 <= min(times) and max(times) < seconds * 1.9, times
+    # In sequence, the last would wait for eight limits. This deadline only ends a test that hangs.
+    challenges = [client.challenges.get(timeout=6 * seconds) for client in clients]
     for client, call, challenge, (server, password) in zip(clients, calls, challenges, servers):
         assert challenge["params"]["persistenceAllowed"] == ["none", "forSession"]
         client.reply(challenge, password_answer("bob", password))
@@ -228,7 +222,7 @@ def test_a_silent_keyring_costs_its_limit_once(stage, fault):
     later, password = protected(stage)
     calls = calls_so_far(keyring)
     call = reader.start("fetch/run", {"url": later.url})
-    reader.reply(reader.challenges.get(timeout=20), password_answer("bob", password))
+    reader.reply(reader.challenges.get(timeout=30), password_answer("bob", password))
     assert reader.wait(call)["result"]["status"] == 200
     assert calls_so_far(keyring) == calls
     assert later.authorizations == [None, basic("bob", password)]
@@ -243,7 +237,7 @@ def test_a_client_that_leaves_while_the_keyring_is_silent(stage):
     eventually(lambda: "SearchItems" in keyring.calls, lambda: keyring.calls)
     call = staying.start("fetch/run", {"url": server.url})
     leaving.close()
-    staying.reply(staying.challenges.get(timeout=20), password_answer("bob", password))
+    staying.reply(staying.challenges.get(timeout=30), password_answer("bob", password))
     assert staying.wait(call)["result"]["status"] == 200
     assert server.authorizations == [None, None, basic("bob", password)]
     with pytest.raises(queue.Empty):
@@ -257,5 +251,5 @@ def test_the_broker_ends_while_the_keyring_is_silent(stage):
     client = stage.client()
     client.start("fetch/run", {"url": server.url})
     eventually(lambda: "SearchItems" in keyring.calls, lambda: keyring.calls)
-    assert broker.stop(seconds=20) == 0
+    assert broker.stop(seconds=30) == 0
     assert server.authorizations == [None]

@@ -17,7 +17,7 @@ from rig.waiting import is_ready
 
 
 def start_second(broker):
-    return subprocess.run([program("watchwordd"), "--socket", broker.socket], env=broker.environment, capture_output=True, text=True, timeout=20)
+    return subprocess.run([program("watchwordd"), "--socket", broker.socket], env=broker.environment, capture_output=True, text=True, timeout=30)
 
 
 def test_rule_a3_the_socket_is_private_and_there_is_one_broker(stage):
@@ -51,7 +51,7 @@ def test_rule_a3_a_folder_that_others_can_enter_is_refused(tmp_path):
     open_folder = tmp_path / "open"
     open_folder.mkdir()
     open_folder.chmod(0o755)
-    failed = subprocess.run([program("watchwordd"), "--socket", str(open_folder / "s")], capture_output=True, text=True, timeout=20)
+    failed = subprocess.run([program("watchwordd"), "--socket", str(open_folder / "s")], capture_output=True, text=True, timeout=30)
     assert failed.returncode == 1 and "0755" in failed.stderr
     assert list(open_folder.iterdir()) == []
 
@@ -69,7 +69,7 @@ def test_a_socket_passed_by_the_service_manager(stage, tmp_path):
         assert Client(path, delivery=None).call("ping")["result"] == {}
     finally:
         process.terminate()
-    assert process.wait(20) == 0
+    assert process.wait(30) == 0
     assert os.path.exists(path)
 
 
@@ -80,10 +80,10 @@ def test_sigterm_notifies_the_clients_and_the_broker_exits_with_0(stage):
     call = client.start("fetch/run", {"url": server.url})
     eventually(lambda: server.requests, "it is not sent")
     broker.process.send_signal(signal.SIGTERM)
-    assert client.notifications.get(timeout=10)["method"] == "server/closing"
+    assert client.notifications.get(timeout=30)["method"] == "server/closing"
     assert client.call("ping")["error"]["data"]["kind"] == "shuttingDown"
     assert client.wait(call)["error"]["code"] == -32800
-    assert broker.process.wait(20) == 0
+    assert broker.process.wait(30) == 0
     assert not os.path.exists(broker.socket)
 
 
@@ -112,7 +112,7 @@ def test_rule_m5_no_descriptor_of_the_process_that_started_it_stays_open(stage):
     finally:
         broker.terminate()
         os.close(readable)
-    assert broker.wait(20) == 0
+    assert broker.wait(30) == 0
 
 
 # Prints the files that another user can read, and what it receives from the socket.
@@ -184,7 +184,7 @@ def test_memory_and_descriptors_do_not_grow(stage):
     # A realm for each path; otherwise there would be one question for all.
     other = stage.server(lambda request: response(401, b"", f'WWW-Authenticate: Basic realm="{request.target}"'))
     calls = [asking.start("fetch/run", {"url": f"{other.url}/{number}"}) for number in range(100)]
-    challenges = [asking.challenges.get(timeout=20) for _ in calls]
+    challenges = [asking.challenges.get(timeout=30) for _ in calls]
     assert client.call("server/status")["result"]["challenges"]["pending"] == 100
     assert client.fetch(server.url)["result"]["exchanges"] == 1
     for challenge in challenges:
@@ -223,4 +223,4 @@ def test_rule_m5_a_process_of_the_same_user_cannot_read_the_process(stage):
             assert looked.returncode != 0 and b"Permission denied" in looked.stderr, (name, looked)
     finally:
         broker.kill()
-        broker.wait(20)
+        broker.wait(30)

@@ -62,7 +62,7 @@ def test_a_file_that_is_not_a_socket_ends_the_broker_and_stays(stage):
     with open(broker.socket + ".new", "w") as file:
         file.write("precious")
     os.replace(broker.socket + ".new", broker.socket)
-    assert broker.process.wait(20) == 1
+    assert broker.process.wait(30) == 1
     assert "not a socket" in broker.log.splitlines()[-1]
     with open(broker.socket) as file:
         assert file.read() == "precious"
@@ -76,7 +76,7 @@ def test_the_service_managers_socket_ends_the_broker_with_a_message(tmp_path, na
         assert activation.next()["READY"] == "1"
         os.unlink(activation.paths[name])
         assert activation.next()["STOPPING"] == "1"
-        assert activation.process.wait(20) == 4
+        assert activation.process.wait(30) == 4
         said = activation.process.stderr.read().splitlines()[-1]
         assert activation.paths[name] in said and "systemctl --user restart watchword.socket" in said
     finally:

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import threading
-import time
 import zoneinfo
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from rig.audit import clear, events, lines, numbers, protected, state, wait_for, wait_for_kinds
 from rig.broker import program
 from rig.terminal import Shell
+from rig.waiting import is_polling
 
 
 def test_a_line_has_time_program_action_site_and_user(stage):
@@ -105,7 +105,7 @@ def follower(stage):
     for process in processes:
         if process.poll() is None:
             process.kill()
-        process.wait(10)
+        process.wait(30)
 
 
 def test_following_continues_through_new_files(stage, follower):
@@ -122,14 +122,13 @@ def test_following_continues_through_new_files(stage, follower):
     assert (state(broker) / "audit.4.jsonl").exists()
     assert numbers(process.found) == list(range(1005, 1215))
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 130
+    assert process.wait(30) == 130
 
 
 def test_following_begins_before_there_is_a_file_and_outlives_the_broker(stage, follower):
     broker = stage.broker()
     process = follower(broker)
-    # No event shows that it has polled the folder. If it has not, it finds the file at once, and prints the same.
-    time.sleep(0.3)
+    wait_for(lambda: is_polling(process))
     clear(stage.client(), [1000])
     wait_for(lambda: numbers(process.found) == [1000])
     broker.kill()
@@ -148,5 +147,5 @@ def test_a_reader_that_closes_its_pipe_ends_the_command(stage):
     assert process.stdout.readline()
     process.stdout.close()
     clear(stage.clients[0], [1010])
-    assert process.wait(10) == 1 and process.stderr.read() == b""
+    assert process.wait(30) == 1 and process.stderr.read() == b""
     process.stderr.close()

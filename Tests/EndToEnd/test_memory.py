@@ -18,7 +18,7 @@ if os.geteuid() != 0:
     pytest.fail("only root may read the memory of another process; run the tests as root", pytrace=False)
 
 
-def places_after(broker, secret, seconds=10):
+def places_after(broker, secret, seconds=30):
     """Searches the memory after a moment: the broker is still cleaning up when the client receives the end of its fetch."""
     end = time.monotonic() + seconds
     while (found := memory.places(broker.process.pid, secret)) and time.monotonic() < end:
@@ -79,7 +79,7 @@ def test_no_copy_remains_after_the_session_expired(stage):
     client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="forSession"), broker=broker)
     assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
     # The broker checks every five seconds.
-    assert places_after(broker, password, seconds=20) == []
+    assert places_after(broker, password, seconds=30) == []
 
 
 def fetched(stage, password, **params):
@@ -113,7 +113,7 @@ def test_no_copy_remains_of_an_answer_without_effect(stage, framing, ends):
     stage.allow(password, server)
     client = stage.client(framing=framing)
     broker, call = stage.brokers[0], client.start("fetch/run", {"url": server.url, "allowInsecureAuth": True})
-    challenge = client.challenges.get(timeout=15)
+    challenge = client.challenges.get(timeout=30)
     answer = password_answer("bob", password, persistence="forSession")
     if ends == "unfinished":
         client.send_bytes(b'{"jsonrpc":"2.0","id":%d,"result":{"action":"credential","credential":{"password":"%s' % (
@@ -123,7 +123,7 @@ def test_no_copy_remains_of_an_answer_without_effect(stage, framing, ends):
     else:
         client.reply(challenge, answer)
         if ends == "refused":
-            client.reply(client.challenges.get(timeout=15), {"action": "cancel"})
+            client.reply(client.challenges.get(timeout=30), {"action": "cancel"})
         else:
             eventually(lambda: len(server.requests) == 2, "it is not sent")
             assert memory.places(broker.process.pid, password)
@@ -188,7 +188,7 @@ def test_rule_m5_a_crash_writes_neither_memory_nor_a_core_file(stage, crash):
     broker = stage.broker()
     before = broker.log
     broker.process.send_signal(crash)
-    assert broker.process.wait(20) == -crash
+    assert broker.process.wait(30) == -crash
     assert broker.log == before
     assert not list(broker.folder.glob("**/core*"))
 

@@ -33,7 +33,7 @@ def scanner(passwords, tmp_path_factory):
     return Scanner(passwords, tmp_path_factory.getbasetemp())
 
 
-def check(broker, scanner, seconds=10):
+def check(broker, scanner, seconds=30):
     """Searches the memory after a moment: the broker is still cleaning up when the client receives the end of its fetch."""
     eventually(lambda: not scanner.places(broker.process.pid), lambda: scanner.places(broker.process.pid), seconds, pause=0.05)
 

@@ -142,7 +142,7 @@ def test_the_schema_and_the_broker_accept_the_same_credentials(stage):
     server = stage.server(basic_server("bob", stage.secret()))
     client = stage.client(delivery="notification")
     client.start("fetch/run", {"url": server.url + "/"})
-    challenge = client.notifications.get(timeout=15)
+    challenge = client.notifications.get(timeout=30)
     schema = jsonschema.Draft202012Validator(
         {"$ref": "#/components/schemas/answer", "components": schemas.document()["components"]})
     for credential, good in CREDENTIALS:
@@ -152,7 +152,7 @@ def test_the_schema_and_the_broker_accept_the_same_credentials(stage):
         assert reply["accepted"] == good and reply.get("reason") == (None if good else "invalid"), (credential, reply)
         if good:
             # The outcome of the previous answer arrives in between.
-            challenge = next(one for one in iter(lambda: client.notifications.get(timeout=15), None) if one["method"] == "auth/pending")
+            challenge = next(one for one in iter(lambda: client.notifications.get(timeout=30), None) if one["method"] == "auth/pending")
     assert len(server.requests) == 2, "the password was sent, and nothing else"
 
 

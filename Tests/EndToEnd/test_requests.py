@@ -44,7 +44,7 @@ def test_unknown_framing_gets_one_line_and_the_end(stage):
     client = stage.client(delivery=None)
     client.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
     assert client.raw_reply()["error"]["data"]["kind"] == "protocolViolation"
-    assert client.closed.wait(20)
+    assert client.closed.wait(30)
     assert client.received_bytes.count(b"\n") == 1
 
 
@@ -81,7 +81,7 @@ def test_rule_p10_a_challenge_is_not_in_the_batch_of_its_fetch(stage):
     client = stage.client()
     fetches = [{"jsonrpc": "2.0", "id": name, "method": "fetch/run", "params": {"url": f"{server.url}/{name}"}} for name in "ab"]
     client.send_bytes(json.dumps(fetches).encode() + b"\n")
-    challenge = client.challenges.get(timeout=20)
+    challenge = client.challenges.get(timeout=30)
     assert ("broker", challenge) in client.messages, "a message of its own"
     assert not {"a", "b"} & client.replies.keys()
     client.reply(challenge, password_answer("bob", password))
@@ -175,7 +175,7 @@ def test_a_client_approves_redirects(stage, reply, status):
     client = stage.client()
     assert "result" in client.call("auth/subscribe", {"approvesRedirects": True})
     call = client.start("fetch/run", {"url": origin.url})
-    asked = client.notifications.get(timeout=10)
+    asked = client.notifications.get(timeout=30)
     assert asked["method"] == "fetch/approveRedirect"
     assert {**asked["params"], "fetchId": None} == {
         "fetchId": None, "status": 302, "from": f"{origin.url}/", "to": f"{target.url}/there", "method": "GET"}

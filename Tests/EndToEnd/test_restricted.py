@@ -53,9 +53,9 @@ def test_the_answer_to_another_clients_question_is_refused(stage):
     other, silent = (Client(path_of(stage.brokers[0]), delivery=delivery) for delivery in ("request", None))
     stage.clients += [other, silent]
     call = main.start("fetch/run", {"url": server.url})
-    question = main.challenges.get(timeout=15)
+    question = main.challenges.get(timeout=30)
     others = other.start("fetch/run", {"url": server.url})
-    own = other.challenges.get(timeout=15)
+    own = other.challenges.get(timeout=30)
     assert silent.fetch(server.url)["result"]["status"] == 401, "it does not wait for others"
     main.reply(question, password_answer("bob", password))
     assert main.wait(call)["result"]["status"] == 200
@@ -129,7 +129,7 @@ def test_a_challenge_of_the_main_socket_cannot_be_answered_on_the_restricted_one
         client, halves, other = Client(own, delivery="notification"), Client(own, delivery="result"), Client(foreign)
         stage.clients += [client, halves, other]
         call = client.start("fetch/run", {"url": server.url})
-        pending = client.notifications.get(timeout=10)["params"]["challengeId"]
+        pending = client.notifications.get(timeout=30)["params"]["challengeId"]
         answer = password_answer("bob", password)
         assert other.call("auth/respond", {"challengeId": pending, "answer": answer})["result"]["accepted"] is False
         assert other.call("auth/listPending")["result"]["challenges"] == []

@@ -77,7 +77,7 @@ def test_ntlm_in_disguise(ntlm_in_disguise, ntlm_users):
     for number, protocol in enumerate(["negotiate", "ntlm"], 1):
         client = rig_ntlm.spnego.client(
             "TESTDOM\\alice", ntlm_users["alice"], protocol=protocol, options=rig_ntlm.spnego.NegotiateOptions.use_ntlm)
-        connection, token = http.client.HTTPConnection(*host, timeout=10), None
+        connection, token = http.client.HTTPConnection(*host, timeout=30), None
         while not client.complete and (token := client.step(token)):
             connection.request("GET", f"/{protocol}", headers={"Authorization": "Negotiate " + base64.b64encode(token).decode()})
             answer = connection.getresponse()
@@ -156,7 +156,7 @@ def test_certificates(certificates, tls_server):
     for kind, problem in CERTIFICATE_PROBLEMS.items():
         server = tls_server(kind)
         done = subprocess.run(
-            [find("curl"), "-q", "-sS", "--cacert", str(certificates / "ca.pem"), server.url], capture_output=True, text=True, timeout=20)
+            [find("curl"), "-q", "-sS", "--cacert", str(certificates / "ca.pem"), server.url], capture_output=True, text=True, timeout=30)
         assert done.returncode == 60 and problem in done.stderr, (kind, done.stderr)
         assert server.connections == 1 and not server.requests
         assert curl("-k", "--ciphers", "DEFAULT@SECLEVEL=0", server.url) == (200, "secure page\n")

@@ -154,7 +154,8 @@ def test_the_copy_of_an_upload_has_a_quota(stage):
         writing.join(0.02)
     completed = upload.completed()
     assert completed["error"]["data"]["kind"] == "bodyNotReplayable" and "quota" in completed["error"]["message"]
-    assert 1 << 20 < most <= 256 << 20
+    # The file system may need some blocks of its own for the file.
+    assert 1 << 20 < most <= 257 << 20
     eventually(lambda: broker.temporary_bytes == 0, lambda: f"{broker.temporary_bytes} bytes are left")
     assert server.bodies == [wanted(count) + (False,)]
     server.shutdown()
@@ -311,6 +312,11 @@ def test_a_writer_that_dies_leaves_no_complete_request(stage):
     assert [number for number, heard in server.heard.items() if heard.endswith(b"\r\n0\r\n\r\n")] == []
 
 
+def turns(client):
+    """The number of iterations of the broker's loop so far."""
+    return sum(client.call("server/status")["result"]["loop"]["turns"])
+
+
 def test_a_refusal_does_not_wait_for_a_missing_body(stage):
     """A body that arrives while the question is open costs no processor time."""
     def answer(number, head):
@@ -319,13 +325,14 @@ def test_a_refusal_does_not_wait_for_a_missing_body(stage):
     server, client = stage.server(Scripted(answer)), stage.client()
     upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 10})
     attached = Attached(client.socket.getpeername(), upload.token, side="request")
-    challenge = client.challenges.get(timeout=10)
+    challenge = client.challenges.get(timeout=30)
     attached.socket.sendall(b"0123456789")
     attached.socket.shutdown(socket.SHUT_WR)
-    before = stage.brokers[0].processor_seconds
-    # Processor time, of which a busy machine leaves less: this can only notice too little.
-    time.sleep(1)
-    assert stage.brokers[0].processor_seconds - before < 0.3
+    # A loop that did not stop reading would take thousands of turns during this fetch.
+    before = turns(client)
+    silent = stage.server(Scripted(lambda number, head: b""))
+    assert client.fetch(silent.url, timeoutMs=500)["error"]["data"]["kind"] == "timedOut"
+    assert turns(client) - before < 100
     client.reply(challenge, password_answer("bob", "secret", persistence="none"))
     assert upload.headers()["status"] == 201
     eventually(lambda: server.heard[2].endswith(b"\r\n\r\n0123456789"), lambda: server.heard)
@@ -366,7 +373,7 @@ def test_a_cancelled_upload_leaves_nothing_behind(stage, way):
     attached = Attached(path, upload.token, side="request")
     attached.socket.sendall(BLOCK)
     # Resources that only the first upload of a broker allocates are allocated by now.
-    assert server.is_called.wait(20)
+    assert server.is_called.wait(30)
     before = stage.brokers[0].descriptors
     if way == "cancel":
         assert upload.cancel()

@@ -49,11 +49,11 @@ import Testing
         #expect(seen.words == ["earlier"])
     }
 
-    @Test func aLongWaitEndsInTime() {
+    @Test func aLongWaitEndsAndNotEarly() {
         // Until its first iteration, the loop uses this as the current time.
         let begin = loop.now
         run(for: .milliseconds(1100))
-        #expect((.milliseconds(1100)..<Duration.seconds(5)).contains(ContinuousClock.now - begin))
+        #expect(ContinuousClock.now - begin >= .milliseconds(1100))
     }
 
     /// Deadlines are long and most are cancelled soon: their actions must not stay in memory until then.

@@ -57,10 +57,10 @@ import WatchwordProtocol
     }
 
     @Test func dismissesAPromptThatTimesOut() async throws {
-        try await withKeyring(windowLimit: .seconds(1)) { keyring, bus in
+        try await withKeyring(windowLimit: .seconds(2)) { keyring, bus in
             try bus.startRig("locked")
-            #expect(await keyring.unlock(limit: .seconds(1)).failureKind(after: .seconds(1)) == .timedOut)
-            #expect(await keyring.store("s", ["a": "b"]).failureKind(after: .seconds(1)) == .timedOut)
+            #expect(await keyring.unlock(limit: .seconds(2)).failureKind(after: .seconds(2)) == .timedOut)
+            #expect(await keyring.store("s", ["a": "b"]).failureKind(after: .seconds(2)) == .timedOut)
             #expect(await keyring.check().failureKind == .locked)
             #expect(bus.calls.count { $0.contains(".Dismiss ") } == 2)
         }
@@ -77,7 +77,7 @@ import WatchwordProtocol
     @Test func reportsADismissedPrompt() async throws {
         try await withKeyring { keyring, bus in
             try bus.startRig("dismiss")
-            #expect(await keyring.unlock(limit: .seconds(5)).failureKind == .dismissed)
+            #expect(await keyring.unlock(limit: .seconds(60)).failureKind == .dismissed)
             #expect(await keyring.store("s", ["a": "b"]).failureKind == .dismissed)
             #expect(try await keyring.search(Self.query).get().count == 1)
         }
@@ -86,7 +86,7 @@ import WatchwordProtocol
     @Test func unlocksWhenTheUserDoes() async throws {
         try await withKeyring { keyring, bus in
             try bus.startRig("ask")
-            try await keyring.unlock(limit: .seconds(5)).get()
+            try await keyring.unlock(limit: .seconds(60)).get()
             try await keyring.check().get()
             #expect(try await keyring.search(Self.query).get().first?.secret == secret("open sesame"))
         }
@@ -100,13 +100,14 @@ import WatchwordProtocol
         }
     }
 
-    @Test(arguments: ["stall", "mute"]) func timesOutOnASilentService(_ misbehaviour: String) async throws {
+    @Test(.timeLimit(.minutes(3)), arguments: ["stall", "mute"])
+    func timesOutOnASilentService(_ misbehaviour: String) async throws {
         try await withKeyring(callLimit: Self.short) { keyring, bus in
             let service = try bus.startRig(misbehaviour)
             #expect(await keyring.search(Self.query).failureKind(after: Self.short) == .timedOut)
             #expect(await keyring.check().failureKind(after: Self.short) == .timedOut)
             #expect(await keyring.store("s", ["a": "b"]).failureKind(after: Self.short) == .timedOut)
-            #expect(await keyring.unlock(limit: .seconds(60)).failureKind(after: Self.short) == .timedOut)
+            #expect(await keyring.unlock(limit: .seconds(600)).failureKind(after: Self.short) == .timedOut)
             bus.end(service)
             try bus.startRig()
             // With such a short limit the new service may start too late.
@@ -155,7 +156,7 @@ import WatchwordProtocol
             }
             #expect(failure.kind == .refused && failure.text.contains("default keyring"))
             #expect(await keyring.check().failureKind == .refused)
-            #expect(await keyring.unlock(limit: .seconds(5)).failureKind == .refused)
+            #expect(await keyring.unlock(limit: .seconds(60)).failureKind == .refused)
         }
     }
 }

@@ -32,9 +32,9 @@ extension RemoteEngine {
     }
 }
 
-/// Waits until `condition` holds; the test fails after about twenty seconds.
+/// Waits until `condition` holds; the test fails after about a minute.
 func until(_ condition: () -> Bool) async throws {
-    for _ in 0..<10_000 {
+    for _ in 0..<30_000 {
         if condition() { return }
         try await Task.sleep(for: .milliseconds(2))
     }

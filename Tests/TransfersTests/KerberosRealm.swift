@@ -6,6 +6,7 @@ import TestServers
 /// A realm with its own KDC, and a realm whose KDC never responds; once started, the process uses their configuration.
 enum KerberosRealm {
     private static let stuck = Mutex<[Int32]>([])
+    private static let silentPort = Mutex(0)
     // Keeps the KDC running: it exits at the end of its standard input.
     private static let lifeline = Mutex<ChildProcess?>(nil)
 
@@ -75,6 +76,13 @@ enum KerberosRealm {
         """
     }
 
+    /// Whether a call of this process's Kerberos library waits for the KDC that never responds: a UDP socket is connected to it.
+    static var isWaitingForSilentKDC: Bool {
+        let digits = String(silentPort.withLock { $0 }, radix: 16, uppercase: true)
+        let peer = " 0100007F:" + String(repeating: "0", count: 4 - digits.count) + digits + " "
+        return (try? String(contentsOfFile: "/proc/self/net/udp", encoding: .utf8))?.contains(peer) ?? false
+    }
+
     /// Returns a port that never responds, over UDP or TCP.
     private static func hole() throws -> Int {
         let (listener, port) = Loopback.listen()
@@ -89,6 +97,7 @@ enum KerberosRealm {
             }
         }
         stuck.withLock { $0 = [listener, datagrams] }
+        silentPort.withLock { $0 = port }
         return port
     }
 

@@ -142,17 +142,15 @@ import WatchwordProtocol
         #expect(server.heard.isEmpty)
     }
 
-    /// MIT's library waits for 54 seconds in one call: transfers that end earlier have not waited for it.
+    /// MIT's library waits for 54 seconds in one call. Its socket is open meanwhile, which shows that nothing has waited for it.
     @Test func aKDCThatDoesNotAnswerDelaysNoOtherTransfer() async throws {
-        let limit = Duration.seconds(25)
         let server = ScriptedServer([okay, .hold])
         defer { server.stop() }
         let engine = try RemoteEngine()
         let ends = Mutex<[TransferFailure.Kind?]>([])
-        let start = ContinuousClock.now
         let stuck = (0..<3).map { number in
             var request = request(server, host: "stuck.test", .number(number % 2))
-            request.timeout = .seconds(number == 2 ? 10 : 60)
+            request.timeout = .seconds(number == 2 ? 3 : 600)
             return engine.start(request) { outcome in ends.withLock { $0.append(outcome.failureKind) } }
         }
         // Other transfers continue: without identity, and with another one.
@@ -160,16 +158,14 @@ import WatchwordProtocol
         let accept = ScriptedServer([okay])
         defer { accept.stop() }
         #expect(await engine.exchange(request(accept, .number(7))).text == "ok")
-        #expect(ContinuousClock.now - start < limit)
+        try await until { KerberosRealm.isWaitingForSilentKDC }
         engine.cancel(stuck[0])
         try await until { ends.withLock { $0.contains(.cancelled) } }
-        #expect(ContinuousClock.now - start < limit)
         // The timeout of the transfer applies, although its thread hangs.
         try await until { ends.withLock { $0.count } == 2 }
         #expect(engine.figures.running == 1)
-        let shutDown = ContinuousClock.now
         engine.shutDown()
-        #expect(ContinuousClock.now - shutDown < limit)
+        try await until { KerberosRealm.isWaitingForSilentKDC }
         #expect(ends.withLock { $0.count { $0 == .cancelled } } == 2)
         #expect(ends.withLock { $0.count { $0 == .timedOut } } == 1)
     }

@@ -59,10 +59,8 @@ import WatchwordProtocol
             let outcome = Mutex<TransferPort.Outcome?>(nil)
             let id = engine.start(request(server.url)) { result in outcome.withLock { $0 = result } }
             try await until { server.heard.first?.contains("\r\n\r\n") == true }
-            let start = ContinuousClock.now
             engine.cancel(id)
             try await until { outcome.withLock { $0 != nil } }
-            #expect(ContinuousClock.now - start < .seconds(10))
             #expect(outcome.withLock { $0 }?.failureKind == .cancelled)
             engine.cancel(id)
             #expect(engine.figures.running == 0)

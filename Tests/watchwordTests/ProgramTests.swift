@@ -13,11 +13,10 @@ import Testing
         #expect(Program.run("/nowhere/at/all", []).status < 0)
     }
 
+    /// Without the time limit, the programs would exit with 0.
     @Test(arguments: ["echo before; sleep 60", "echo before; exec >&- 2>&-; sleep 60"])
     func aProgramThatDoesNotExitIsTerminated(script: String) {
-        let start = ContinuousClock.now
         let (status, lines) = run(script)
         #expect(status < 0 && lines == ["before"])
-        #expect(ContinuousClock.now - start < .seconds(30))
     }
 }

@@ -7,7 +7,7 @@ must compile without warnings. For a file format without comments, a fifth eleme
 """
 
 from .connections import ADDRESSES, BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES, NTLM, SERVICE_MANAGER
-from .consent import CONSENT, HANDING_OUT
+from .consent import CONSENT, RELEASE
 from .credentials import CREDENTIALS
 from .fetches import CHALLENGES, REDIRECTS, REQUESTS, SESSION
 from .front import FRONT
@@ -21,7 +21,7 @@ from .statement import STATEMENT
 
 GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION, "connections": CONNECTIONS,
-    "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER, "consent": CONSENT, "handing-out": HANDING_OUT,
+    "keyring": KEYRING, "messages": MESSAGES, "memory": MEMORY, "broker": BROKER, "consent": CONSENT, "release": RELEASE,
     "service-manager": SERVICE_MANAGER, "waiting": WAITING, "credentials": CREDENTIALS, "display": DISPLAY,
     "planted-files": PLANTED_FILES, "installation": INSTALLATION, "ntlm": NTLM, "addresses": ADDRESSES, "arguments": ARGUMENTS,
     "curl": CURL, "logins": LOGINS, "handlers": HANDLERS, "netrc": NETRC, "front": FRONT, "prompts": PROMPTS,

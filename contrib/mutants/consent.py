@@ -35,10 +35,10 @@ CONSENT = [
     ("senders-mixed", "1", "0", "Tests/EndToEnd/test_consent.py"),
 ]
 
-HANDING_OUT = [
+RELEASE = [
     # Follows a first check, of the path that the kernel currently reports.
-    ("release-file", " else", " || !program.isEmpty else", "Tests/EndToEnd/test_handing_out.py"),
-    ("release-hosts", "covers(program, pattern)", "program == program", "Tests/EndToEnd/test_handing_out.py"),
+    ("release-file", " else", " || !program.isEmpty else", "Tests/EndToEnd/test_release.py"),
+    ("release-hosts", "covers(program, pattern)", "program == program", "Tests/EndToEnd/test_release.py"),
     ("release-program-by-bytes", "ExactText(program) == connection.peer.executable.map({ ExactText($0) })",
      "program == connection.peer.executable",
      "BrokerTests.BrokerHandingOutTests"),

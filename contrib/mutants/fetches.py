@@ -1,4 +1,4 @@
-"""Guards of the destinations of requests, and of what is sent with them."""
+"""Guards of the destinations of requests, and of the data that is sent with them."""
 
 from .statement import STATEMENT
 

@@ -1,4 +1,4 @@
-"""Guards of shared logins: which fetch tries a credential, which others use it, and what is forgotten meanwhile."""
+"""Guards of shared logins: which fetch tries a credential, which others use it, and which credentials are forgotten meanwhile."""
 
 from .statement import STATEMENT
 

@@ -81,7 +81,7 @@ extension QuestionDesk {
     func askForBody(of fetch: RunningFetch) {
         bodies.releaseSource(of: fetch)
         guard let connection = clients.owner(of: fetch), !connection.hasInputEnded else {
-            return fetches.report { $0.given(nil, for: fetch.id, $1) }
+            return fetches.report { $0.supplied(nil, for: fetch.id, $1) }
         }
         ask(connection, .fetchNeedBody, [:], .body, for: fetch, context.options.challengeDeadline)
     }
@@ -107,14 +107,14 @@ extension QuestionDesk {
 
     /// Closes a request for the body, and passes the body to the fetch. No effect if the request is already closed.
     /// - Parameter body: `nil` for no answer or a malformed one.
-    func give(_ body: ResentBody?, _ id: String) {
+    func supply(_ body: ResentBody?, _ id: String) {
         guard let question = close(id), let fetch = fetches[question.fetch] else { return }
         guard let body, let connection = clients.owner(of: fetch) else {
-            return fetches.report { $0.given(nil, for: fetch.id, $1) }
+            return fetches.report { $0.supplied(nil, for: fetch.id, $1) }
         }
         do throws(FetchFailure) {
-            let given = try bodies.take(body, for: fetch, of: connection)
-            fetches.report { $0.given(given, for: fetch.id, $1) }
+            let supplied = try bodies.take(body, for: fetch, of: connection)
+            fetches.report { $0.supplied(supplied, for: fetch.id, $1) }
         } catch {
             fetches.cancel(fetch, error)
         }
@@ -130,9 +130,9 @@ extension QuestionDesk {
         case .consent: receiveConsent(reply, question, from: connection)
         case .consultation(let consultation): settle(id, answer: answer(reply, to: consultation, question.fetch))
         case .body:
-            if case .result(let json) = reply, let body = try? ResentBody(json) { return give(body, id) }
+            if case .result(let json) = reply, let body = try? ResentBody(json) { return supply(body, id) }
             context.log.warning("a client did not resend the request body", metadata: ["fetch": "\(question.fetch)"])
-            give(nil, id)
+            supply(nil, id)
         case .challenge: break
         }
     }

@@ -124,7 +124,7 @@ final class QuestionDesk {
         case .challenge(let challenge): advanceQuestion(challenge, question, of: fetch, because: reason)
         case .consent: passOnConsent(question, of: fetch, because: reason)
         case .consultation: settle(id, answer: nil)
-        case .body: give(nil, id)
+        case .body: supply(nil, id)
         }
     }
 

@@ -62,13 +62,13 @@ extension CredentialSearch {
             let doubted =
                 isOfRealm
                 ? context.session.doubtedCredential(for: space, user: user, owner: part, now: context.now) : nil
-            let given =
+            let staged =
                 doubted
                 ?? context.session.stagedCredential(
                     for: space, user: user, owner: part, path: chain.path(at: challenger), now: context.now
                 ) { (isForWeaker || !isUnmarked) && isStrongEnough($0) }
-            guard let given, !isNarrowerStored(than: given, in: space, context) else { continue }
-            let candidate = Candidate(credential: given, source: .session, partition: part)
+            guard let staged, !isNarrowerStored(than: staged, in: space, context) else { continue }
+            let candidate = Candidate(credential: staged, source: .session, partition: part)
             if isUsable(candidate, for: challenge, in: space, context) { return candidate }
         }
         guard isForWeaker || !isUnmarked else { return nil }  // guard: stored-for-a-weak-challenge

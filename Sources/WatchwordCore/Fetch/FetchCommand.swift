@@ -16,7 +16,7 @@ public indirect enum FetchCommand: Sendable, Equatable {
     case readNetrc(NetrcQuery)
     /// Wait for an update from another fetch.
     case wait
-    /// Ask the client to send the request's body again; then report `given`.
+    /// Ask the client to send the request's body again; then report `supplied`.
     case needBody
     /// The fetch has ended with a result. No command follows.
     case finish(FetchResponse)

@@ -33,13 +33,13 @@ extension FetchMachine {
         return transfer(&context)
     }
 
-    mutating func given(_ body: RequestBody?, _ context: inout FetchContext) -> FetchStep {
+    mutating func supplied(_ body: RequestBody?, _ context: inout FetchContext) -> FetchStep {
         guard let body else {
             let text =
                 "the request to \(chain.server.text) must be sent again, but the client did not send the body again when asked (fetch/needBody)"
             return fail(FetchFailure(.bodyNotReplayable, text), &context)
         }
-        logins.search.situation.chain.give(body)
+        logins.search.situation.chain.supply(body)
         bodyState = .untouched
         return transfer(&context)
     }

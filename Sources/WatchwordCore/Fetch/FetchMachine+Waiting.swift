@@ -34,18 +34,18 @@ extension FetchMachine {
             // If this fetch's certificate was refused or cannot be used (`problem`), its question differs from that of
             // the other fetch, so respondents that declined there are still asked here.
             if question.problem == nil { question.declined.formUnion(wake.declined) }
-            return heard(wake.news, question, &context)
+            return apply(wake.news, question, &context)
         }
     }
 
     /// Applies an update from another fetch with the same question. If this fetch has a handler to ask next, the answer
     /// to the other fetch does not apply.
-    private mutating func heard(
-        _ news: AuthenticationQueues.QueueUpdate, _ question: Question, _ context: inout FetchContext
+    private mutating func apply(
+        _ update: AuthenticationQueues.QueueUpdate, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         var question = question
         let next = logins.search.situation.nextRespondent(for: question)
-        switch news {
+        switch update {
         case .lease, .retryLookup, .taken: return choose(question, &context)
         case .proven:
             question.deferred?.provenAt = context.now

@@ -47,7 +47,7 @@ struct FetchMachine: Sendable {
         /// The logins found by the last `readNetrc`, and their source; empty if neither could be used.
         case foundInNetrc([Netrc.Login], CredentialSource)
         /// The body that the client has sent again; `nil` if it has not.
-        case given(RequestBody?)
+        case supplied(RequestBody?)
         /// An update for a waiting fetch.
         case resumed(AuthenticationQueues.Wake)
         case timePassed
@@ -102,7 +102,7 @@ struct FetchMachine: Sendable {
             resumed(wake, paused, at: place, since: since, &context)
         case (.waiting(let paused, let place, let since), .timePassed):
             endOverdueWait(paused, at: place, since: since, &context)
-        case (.needingBody, .given(let body)): given(body, &context)
+        case (.needingBody, .supplied(let body)): supplied(body, &context)
         case (.ready, .timePassed), (.asking, .timePassed), (.consulting, .timePassed), (.confirming, .timePassed),
             (.needingBody, .timePassed), (.finished, .timePassed):
             nil

@@ -132,10 +132,10 @@ public struct FetchTable: Sendable {
     }
 
     /// Reports the request's body that the client has sent again; `nil` if it has not.
-    public mutating func given(
+    public mutating func supplied(
         _ body: RequestBody?, for id: FetchID, _ environment: FetchEnvironment
     ) -> [Order] {
-        run(id, environment, .given(body))
+        run(id, environment, .supplied(body))
     }
 
     /// Aborts these fetches together, so that none of them receives a lease that another one of them releases.

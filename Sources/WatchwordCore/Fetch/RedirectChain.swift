@@ -56,7 +56,7 @@ struct RedirectChain: Sendable {
 
     // MARK: The next hop
 
-    mutating func give(_ body: RequestBody) { hop.body = body }
+    mutating func supply(_ body: RequestBody) { hop.body = body }
 
     mutating func enter(_ next: HopRequest) { hop = next }
 

@@ -49,7 +49,7 @@ class Activation:
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         return self
 
-    def next(self, seconds=20):
+    def next(self, seconds=30):
         """Returns the next notification as fields. Watchdog notifications are recorded separately."""
         while True:
             assert is_ready(self.heard, seconds), "the service sends no notification"
@@ -57,7 +57,7 @@ class Activation:
             if text != "WATCHDOG=1":
                 return dict(line.split("=", 1) for line in text.split("\n"))
 
-    def lives(self, seconds=20):
+    def lives(self, seconds=30):
         while is_ready(self.heard, seconds):
             if self.heard.recv(4096) == b"WATCHDOG=1":
                 return True
@@ -67,6 +67,6 @@ class Activation:
         if self.process and self.process.poll() is None:
             self.process.kill()
         if self.process:
-            self.process.communicate(timeout=20)
+            self.process.communicate(timeout=30)
         for one in [*self.listeners.values(), self.heard]:
             one.close()

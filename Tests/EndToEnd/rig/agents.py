@@ -33,7 +33,7 @@ class RunningAgent:
 
     def second(self, *options):
         """Runs a second agent until it exits."""
-        return subprocess.run([AGENT, *options], env=self.environment, capture_output=True, text=True, timeout=20)
+        return subprocess.run([AGENT, *options], env=self.environment, capture_output=True, text=True, timeout=30)
 
     @property
     def log(self):
@@ -47,10 +47,10 @@ class RunningAgent:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(20)
+                self.process.wait(30)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait(5)
+                self.process.wait(30)
         return self.process.returncode
 
     # Windows

@@ -137,3 +137,13 @@ def eventually(condition, what, seconds=30, pause=0.01):
         assert time.monotonic() < end, f"after {seconds} s: {what() if callable(what) else what}"
         time.sleep(pause)
     return value
+
+
+def wait_until_still(client, value):
+    """Returns the value once it has not changed during many iterations of the broker's loop, in which the broker would read. Returning
+    too early can only hide a failure."""
+    last = -1
+    while last != (last := value()):
+        for _ in range(200):
+            client.call("ping")
+    return last

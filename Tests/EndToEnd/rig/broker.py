@@ -35,7 +35,7 @@ class Broker:
         self.environment.update(environment or {})
         self.process = None
 
-    def start(self, seconds=20):
+    def start(self, seconds=30):
         readable, writable = os.pipe()
         log = open(self.log_path, "ab")
         self.process = subprocess.Popen(
@@ -61,7 +61,7 @@ class Broker:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(30)
 
     @property
     def log(self):

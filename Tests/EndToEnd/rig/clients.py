@@ -24,7 +24,7 @@ def site(stage):
     return site
 
 
-def run(coroutine, seconds=20):
+def run(coroutine, seconds=30):
     """Returns the result of a coroutine, which must end in time."""
     return asyncio.run(asyncio.wait_for(coroutine, seconds))
 

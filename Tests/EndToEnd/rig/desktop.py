@@ -78,7 +78,7 @@ class Desktop:
         return process
 
     def run(self, program, *words, **more):
-        return subprocess.run([find(program), *words], env=self.environment, capture_output=True, text=True, timeout=20, **more)
+        return subprocess.run([find(program), *words], env=self.environment, capture_output=True, text=True, timeout=30, **more)
 
     def log(self, name):
         path = self.folder / f"{name}.log"
@@ -89,17 +89,17 @@ class Desktop:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 try:
-                    process.wait(5)
+                    process.wait(30)
                 except subprocess.TimeoutExpired:
                     process.kill()
-                    process.wait(5)
+                    process.wait(30)
 
     # Input
 
     def type(self, text):
         """Types text into the widget with the focus. The text is not an argument of a program, because it may be a password."""
         typed = subprocess.run(
-            [find("xdotool"), "type", "--delay", "2", "--file", "-"], input=text, text=True, env=self.environment, timeout=20)
+            [find("xdotool"), "type", "--delay", "2", "--file", "-"], input=text, text=True, env=self.environment, timeout=30)
         assert typed.returncode == 0
 
     def key(self, *keys):

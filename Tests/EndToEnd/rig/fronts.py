@@ -180,7 +180,7 @@ class Log:
         path = f"/mark-{os.getpid()}-{next(self._numbers)}"
         kind = http.client.HTTPSConnection if self.scheme == "https" else http.client.HTTPConnection
         more = {"context": ssl._create_unverified_context()} if self.scheme == "https" else {}
-        connection = kind("127.0.0.1", self.port, timeout=10, **more)
+        connection = kind("127.0.0.1", self.port, timeout=30, **more)
         connection.request("GET", self.through + path)
         connection.getresponse().read()
         connection.close()

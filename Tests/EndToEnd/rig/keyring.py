@@ -47,7 +47,7 @@ class Keyring:
     def end(self):
         for process in reversed(self.processes):
             process.kill()
-            process.wait(10)
+            process.wait(30)
             process.stdout.close()
 
     # Services
@@ -63,7 +63,7 @@ class Keyring:
         """Ends gnome-keyring, and starts it again with its files."""
         process = self.processes.pop()
         process.kill()
-        process.wait(10)
+        process.wait(30)
         process.stdout.close()
         # The name is released when the bus notices the end of the connection, possibly after the exit of the process.
         while "true" in self.run(
@@ -104,7 +104,7 @@ class Keyring:
 
     def run(self, *command, text="", status=0, **environment):
         done = subprocess.run(
-            command, env={**self.environment, **environment}, input=text, capture_output=True, text=True, timeout=20)
+            command, env={**self.environment, **environment}, input=text, capture_output=True, text=True, timeout=30)
         assert done.returncode == status, (command, done.returncode, done.stderr)
         return done.stdout
 
@@ -112,7 +112,7 @@ class Keyring:
         """Returns what secret-tool finds with exactly these attributes, or `None`."""
         words = [word for pair in attributes.items() for word in pair]
         done = subprocess.run(
-            ["secret-tool", "lookup", *words], env=self.environment, capture_output=True, text=True, timeout=20)
+            ["secret-tool", "lookup", *words], env=self.environment, capture_output=True, text=True, timeout=30)
         assert not done.stderr, done.stderr
         return done.stdout if done.returncode == 0 else None
 

@@ -96,7 +96,7 @@ class Manager:
         self.units = self.home / ".config" / "systemd" / "user"
         self.log_path = self.folder / "manager.log"
 
-    def start(self, seconds=20):
+    def start(self, seconds=30):
         self.own(self.home, self.runtime)
         self.group.mkdir()
         self.environment = {"GROUP": str(self.group), "FOLDER": str(self.folder), "USER_ID": str(USER),
@@ -115,7 +115,7 @@ class Manager:
             for one in [path, *path.rglob("*")] if path.is_dir() and "cgroup" not in str(path) else [path]:
                 os.chown(one, USER, USER, follow_symlinks=False)
 
-    def wait_for(self, condition, seconds=20):
+    def wait_for(self, condition, seconds=30):
         end = time.monotonic() + seconds
         while not condition():
             assert self.process.poll() is None, f"the manager has ended: {self.log[-3000:]}"
@@ -186,4 +186,4 @@ class Manager:
                 assert time.monotonic() < end, f"processes are left in {self.group}"
                 time.sleep(0.02)
         if self.process is not None:
-            self.process.wait(20)
+            self.process.wait(30)

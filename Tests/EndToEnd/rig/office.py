@@ -55,7 +55,6 @@ class Sites:
         if host == "intranet.example":
             return self.digest(request)
         if host == "example.org":
-            time.sleep(0.7)  # longer than socat waits without -t
             return response(200, b"An example.\n")
         if host not in ["backup.example", "git.example.com"]:
             return response(200)
@@ -138,7 +137,7 @@ class Office:
         self._write(home / ".netrc", "machine netrc.example login amy password of-netrc\n")
         self._write(home / ".git-credentials", "https://amy:of-git@git-credentials.example\n")
 
-    def run(self, script, interrupt=(), seconds=20):
+    def run(self, script, interrupt=(), seconds=60):
         """The exit code, and the terminal's text. Ctrl-C is typed once for each pattern of `interrupt` that it matches."""
         terminal = Terminal("/bin/bash", "-c", f"cd {self.work}\n{script}", environment=self.environment)
         end, seen, waiting = time.monotonic() + seconds, 0, list(interrupt)

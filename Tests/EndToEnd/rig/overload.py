@@ -102,30 +102,25 @@ class Raw:
 
 
 class Others:
-    """A well-behaved client, which measures the duration of its pings, relative to that without other load."""
+    """A well-behaved client, whose pings are compared with those of a client of a second broker, which has no load.
 
-    def __init__(self, client, count=200):
-        self.client = client
-        self.idle = self.median(count)
+    The pings are compared in pairs, because other programs on the machine delay both of a pair.
+    """
 
-    def median(self, count=200, seconds=3):
-        times, end = [], time.monotonic() + seconds
-        while len(times) < count and (time.monotonic() < end or len(times) < 5):
-            begin = time.perf_counter()
-            assert self.client.call("ping", {})["result"] == {}
-            times.append(time.perf_counter() - begin)
-        return statistics.median(times)
+    def __init__(self, stage, client, *options):
+        self.client, self.idle = client, stage.client(broker=stage.broker(*options))
 
-    def ratio(self, what, at_most, tries=5):
-        """Returns the best of some attempts, because other programs run on the machine; prints it for pytest -s."""
-        best = min(self._measured(at_most, tries))
-        print(f"{what}: others' pings take {best:.2f} times as long as alone ({self.idle * 1e6:.0f} µs)")
-        assert best <= at_most, f"{what}: other clients wait {best:.2f} times as long"
-        return best
+    @staticmethod
+    def _seconds(client):
+        begin = time.perf_counter()
+        assert client.call("ping", {})["result"] == {}
+        return time.perf_counter() - begin
 
-    def _measured(self, at_most, tries):
-        for _ in range(tries):
-            ratio = self.median() / self.idle
-            yield ratio
-            if ratio <= at_most:
-                return
+    def ratio(self, what, at_most, count=300, seconds=10):
+        """Checks the median of the ratios, and prints it for pytest -s."""
+        pairs, end = [], time.monotonic() + seconds
+        while len(pairs) < count and (time.monotonic() < end or len(pairs) < 5):
+            pairs.append((self._seconds(self.client), self._seconds(self.idle)))
+        ratio = statistics.median(loaded / idle for loaded, idle in pairs)
+        print(f"{what}: others' pings take {ratio:.2f} times as long as those of an idle broker (of {len(pairs)})")
+        assert ratio <= at_most, f"{what}: other clients wait {ratio:.2f} times as long"

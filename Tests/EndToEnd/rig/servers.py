@@ -74,7 +74,7 @@ class Server:
         """The records of the server, including every header with a login, to be searched for secrets."""
         return b"".join(path.read_bytes() for path in sorted(self.log_path.parent.glob("*.log")))
 
-    def wait_for_log(self, text, times=1, seconds=20):
+    def wait_for_log(self, text, times=1, seconds=30):
         """Returns the log after `text` occurs in it `times` times: servers write a line when a request or a tunnel has ended."""
         return eventually(lambda: (log := self.log).count(text) >= times and log, lambda: f"{text!r} is not in {self.log!r}", seconds)
 
@@ -85,11 +85,11 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(30)
         leaks.HEARD.append((self.program, self.port, self.wire))
 
 
-def wait_for_port(port, seconds=20):
+def wait_for_port(port, seconds=30):
     end = time.monotonic() + seconds
     while True:
         try:

@@ -43,7 +43,7 @@ class Token:
     def _tool(self, *words):
         done = subprocess.run(
             [find("pkcs11-tool"), "--module", MODULE, *words], env={**os.environ, **self.environment, **self._secrets},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

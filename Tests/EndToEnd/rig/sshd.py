@@ -76,4 +76,4 @@ class Sshd:
     def stop(self):
         self.end_sessions()
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(30)

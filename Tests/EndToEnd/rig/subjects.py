@@ -37,7 +37,7 @@ class Relay:
     def send(self, message):
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
-    def read(self, seconds=20):
+    def read(self, seconds=30):
         while b"\n" not in self.buffer:
             assert is_ready(self.process.stdout.fileno(), seconds), "the broker does not reply"
             data = self.process.stdout.read(1 << 16)
@@ -58,7 +58,7 @@ class Relay:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(30)
 
 
 class Consenter(Client):

@@ -18,7 +18,7 @@ class Terminal:
             os.execve(command[0], command, environment)
         self.shown = b""
 
-    def expect(self, text, seconds=20, times=1):
+    def expect(self, text, seconds=30, times=1):
         """Waits until `text` has been shown, `times` times altogether."""
         end = time.monotonic() + seconds
         while self.shown.count(text.encode()) < times:
@@ -38,7 +38,7 @@ class Terminal:
     def type(self, text):
         os.write(self.terminal, text.encode())
 
-    def end(self, seconds=20):
+    def end(self, seconds=30):
         limit = time.monotonic() + seconds
         while self._read(0.1) and time.monotonic() < limit:
             pass

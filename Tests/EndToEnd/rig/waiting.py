@@ -1,6 +1,9 @@
-"""Waits for a descriptor. Not with select(2), which does not support descriptors above 1023, and a long run has such
-descriptors."""
+"""Waits for descriptors and for processes. Not with select(2), which does not support descriptors above 1023, and a long run has
+such descriptors."""
+import array
+import fcntl
 import select
+import termios
 
 
 def is_ready(file, seconds):
@@ -8,3 +11,20 @@ def is_ready(file, seconds):
     poll = select.poll()
     poll.register(file, select.POLLIN | select.POLLHUP | select.POLLERR)
     return bool(poll.poll(seconds * 1000))
+
+
+#: The numbers of poll(2) and ppoll(2), on x86-64 and on AArch64.
+POLLS = ["7", "271", "73"]
+
+
+def is_polling(process):
+    """Whether a child process waits in poll(2)."""
+    with open(f"/proc/{process.pid}/syscall") as file:
+        return file.read().split()[0] in POLLS
+
+
+def is_drained(pipe):
+    """Whether the reader of a pipe has read everything that was written to it."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0] == 0

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import WatchwordProtocol
 
@@ -138,12 +139,23 @@ import WatchwordProtocol
         let chunks = Array(
             ("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + String(repeating: "1\r\nx\r\n", count: count / 10) + "0\r\n\r\n").utf8)
-        let clock = ContinuousClock()
-        let time = clock.measure {
+        let time = processorSeconds {
             #expect(frontItems([requests]).count == count / 10)
             #expect(frontItems([chunks]).count == 3)
             #expect(frontItems(Array("GET /".utf8).map { [$0] } + Array(repeating: [0x61], count: 60_000)).isEmpty)
         }
-        #expect(time < .seconds(20), "quadratic time would be minutes")
+        #expect(time < 20, "quadratic time would be minutes")
+    }
+
+    /// The processor time of this thread, which does not depend on other work on the machine.
+    private func processorSeconds(_ work: () -> Void) -> Int {
+        func now() -> Int {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return time.tv_sec
+        }
+        let start = now()
+        work()
+        return now() - start
     }
 }

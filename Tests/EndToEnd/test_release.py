@@ -103,7 +103,7 @@ def test_a_process_that_has_become_another_program_is_refused(stage, password, t
                " os.execv('/usr/bin/perl', ['perl', '-e', sys.argv[2]])")
     ask = ('use IO::Handle; open(my $s, "+<&=", 0); syswrite($s, qq({"jsonrpc":"2.0","id":1,"method":"credential/get","params":'
            '{"protectionSpace":{"protocol":"https","host":"git.example.com"}}}\\n)); sysread($s, my $got, 4096); print $got;')
-    done = subprocess.run([PROGRAM, "-c", connect, broker.socket, ask], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([PROGRAM, "-c", connect, broker.socket, ask], capture_output=True, text=True, timeout=30)
     assert '"denied"' in done.stdout, done
     assert password not in done.stdout
 
@@ -172,6 +172,6 @@ def test_another_file_with_the_same_path_is_refused(stage, password):
     perl = os.path.realpath("/usr/bin/perl")
     done = subprocess.run(
         ["bwrap", "--dev-bind", "/", "/", "--ro-bind", perl, "/usr/bin/git", "/usr/bin/git", "-e", ask, broker.socket],
-        capture_output=True, text=True, timeout=20)
+        capture_output=True, text=True, timeout=30)
     assert done.stdout.startswith("/usr/bin/git{"), done
     assert '"denied"' in done.stdout and password not in done.stdout, done

@@ -4,7 +4,7 @@ import WatchwordProtocol
 @testable import WatchwordCore
 
 /// `credential/get`: the credential that matches, and the programs to which it may be released.
-@Suite struct HandOutTests {
+@Suite struct ReleaseTests {
     private func pattern(
         _ scheme: String = "https", realm: ExactText? = nil, _ method: AuthenticationMethod? = nil
     ) -> SpacePattern {

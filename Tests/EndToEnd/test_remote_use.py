@@ -89,7 +89,7 @@ def afar(desk):
     yield afar
     for ssh in afar.tunnels:
         ssh.kill()
-        ssh.wait(20)
+        ssh.wait(30)
     subprocess.run(["rm", "-r", str(afar.other)], check=True)
 
 
@@ -125,7 +125,7 @@ def test_a_remote_job_asks_at_the_local_agent_and_never_receives_the_password(de
     for _ in range(2):
         job = afar.job("watchword", "fetch", "--json", server.url)
         asked = at_desk.answer()
-        said, wrong = job.communicate(timeout=20)
+        said, wrong = job.communicate(timeout=30)
         assert job.returncode == 0 and "the report" in said, wrong
         assert password not in said + wrong
         # The broker identifies the client as the desk's ssh; everything else is the program's own claim.
@@ -142,7 +142,7 @@ def test_credentials_stored_at_the_desk_are_not_used_remotely(desk, sshd, afar, 
     stage.allow(password, server)
     afar.tunnel(sshd)
     store = ["watchword", "credentials", "store", server.url, "--user", "bob", "--keep", "session", "--password-stdin"]
-    stored = subprocess.run(desk.inside(*store), input=password + "\n", capture_output=True, text=True, timeout=20)
+    stored = subprocess.run(desk.inside(*store), input=password + "\n", capture_output=True, text=True, timeout=30)
     assert stored.returncode == 0, stored.stderr
     assert desk.run("watchword", "fetch", server.url).returncode == 0
     there = afar.there("watchword", "fetch", "--no-start", "-u", "bob:", server.url)
@@ -163,8 +163,8 @@ def test_a_lost_connection_is_reported_and_nothing_hangs(desk, sshd, afar, stage
     job = afar.job("watchword", "fetch", server.url)
     desk.wait_for(lambda: server.requests)
     sshd.end_sessions()
-    assert ssh.wait(20) == 255
-    said, wrong = job.communicate(timeout=20)
+    assert ssh.wait(30) == 255
+    said, wrong = job.communicate(timeout=30)
     assert job.returncode not in (0, 67) and wrong.count("\n") == 1 and "closed the connection" in wrong, wrong
     later = afar.there("watchword", "fetch", "--no-start", server.url)
     assert later.returncode not in (0, 67) and "no broker listens" in later.stderr
@@ -181,7 +181,7 @@ def test_an_existing_remote_socket_is_reported(desk, afar):
     try:
         subprocess.run(desk.inside("touch", afar.remote), check=True)
         ssh = afar.tunnel(sshd)
-        assert ssh.wait(20) == 255 and "remote port forwarding failed" in ssh.stdout.read()
+        assert ssh.wait(30) == 255 and "remote port forwarding failed" in ssh.stdout.read()
     finally:
         sshd.stop()
 
