@@ -59,6 +59,15 @@ class KnownUser:
 
 
 @dataclasses.dataclass(frozen=True)
+class SessionLimits:
+    """The times in milliseconds after which an answer for the session is removed; `idle`, the time without use, is `None` if use does not
+    count."""
+
+    idle: Optional[int]
+    lifetime: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Certificate:
     """A certificate of the server's chain."""
 
@@ -89,6 +98,7 @@ class Question:
     has_proposed_secret: bool = False
     known_users: tuple[KnownUser, ...] = ()
     persistence: tuple[str, ...] = ()
+    session_limits: Optional[SessionLimits] = None
     is_downgrade: bool = False
     #: The weaknesses of the challenge, from its offer.
     weaknesses: tuple[str, ...] = ()
@@ -151,7 +161,8 @@ def _challenge(request_id: int, params: Message, now: float) -> Question:
         _text(params, "url"), _text(params, "method"), _deadline(params, now),
         failures=failures if isinstance(failures, int) and failures > 0 else 0, problem=error.get("kind"),
         proposed_user=user if isinstance(user, str) else None, has_proposed_secret=proposed.get("hasPassword") is True,
-        known_users=_known_users(params), persistence=_texts(params, "persistenceAllowed"), is_downgrade=params.get("downgrade") is True,
+        known_users=_known_users(params), persistence=_texts(params, "persistenceAllowed"), session_limits=_session_limits(params),
+        is_downgrade=params.get("downgrade") is True,
         weaknesses=_weaknesses(params, space),
         issuers=_texts(space, "distinguishedNames"), chain=tuple(_certificate(one) for one in trust.get("chain", [])),
         trust_problems=_texts(trust, "problems"))
@@ -191,6 +202,12 @@ def _known_users(params: Message) -> tuple[KnownUser, ...]:
         KnownUser(_text(one, "id"), _text(one, "user"), _text(one, "domain"), _text(one, "source"))
         for one in (listed if isinstance(listed, list) else []) if isinstance(one, dict))
     return tuple(one for one in found if one.identifier and one.user)
+
+
+def _session_limits(params: Message) -> Optional[SessionLimits]:
+    limits = params.get("sessionLimits")
+    idle, lifetime = (limits.get("idleMs"), limits.get("lifetimeMs")) if isinstance(limits, dict) else (None, None)
+    return SessionLimits(idle if isinstance(idle, int) else None, lifetime) if isinstance(lifetime, int) else None
 
 
 def _requester(params: Message) -> Requester:

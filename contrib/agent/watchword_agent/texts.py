@@ -223,11 +223,32 @@ def trust_summary(question: Question) -> str:
     return _("The server's certificate does not prove it. If you trust it anyway, others may read what you send.")
 
 
-def session_hint(kind: Kind) -> str:
-    """Returns how long the session lasts. Its limits are in the broker's configuration, which the agent does not know."""
-    if kind in (Kind.LOGIN, Kind.TOKEN):
-        return _("For this session: in memory for a limited time, at most until the computer sleeps.")
-    return _("For this session: at most until the computer sleeps.")
+def session_hint(question: Question) -> str:
+    """Returns how long an answer for the session is stored."""
+    limits = question.session_limits
+    # Consent has no time limit; an older broker does not state the limits of the others.
+    if limits is None:
+        return _("For this session: at most until the computer sleeps.")
+    lifetime = span(limits.lifetime)
+    if limits.idle is None or limits.idle >= limits.lifetime:
+        return _("For this session: until the computer sleeps, at most {lifetime}.").format(lifetime=lifetime)
+    return _("For this session: until it is unused for {idle} or the computer sleeps, at most {lifetime}.").format(
+        idle=span(limits.idle), lifetime=lifetime)
+
+
+def span(milliseconds: int) -> str:
+    """Formats a time in the largest unit in which it is a whole number, rounded up to minutes from two minutes on, so that the real
+    time is not longer."""
+    seconds = -(-max(0, milliseconds) // 1000)
+    if seconds > 120:
+        seconds = -(-seconds // 60) * 60
+    if seconds and seconds % 86400 == 0:
+        return ngettext("{number} day", "{number} days", seconds // 86400).format(number=seconds // 86400)
+    if seconds and seconds % 3600 == 0:
+        return ngettext("{number} hour", "{number} hours", seconds // 3600).format(number=seconds // 3600)
+    if seconds and seconds % 60 == 0:
+        return ngettext("{number} minute", "{number} minutes", seconds // 60).format(number=seconds // 60)
+    return ngettext("{number} second", "{number} seconds", seconds).format(number=seconds)
 
 
 def is_grave(question: Question) -> bool:

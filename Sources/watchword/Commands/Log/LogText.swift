@@ -4,7 +4,7 @@ import WatchwordProtocol
 /// Formats a record as a line for people: time, program, action, server, user. Safe for a terminal.
 enum LogText {
     static func line(_ event: JSON) -> String {
-        let time = event["time"]?.string.flatMap(UTCTime.milliseconds).map(LocalTime.text) ?? "?"
+        let time = event["time"]?.string.flatMap(UTCTime.milliseconds).map { LocalTime.text($0) } ?? "?"
         return "\(time)  \(who(event["client"]))  \(what(event))"
     }
 

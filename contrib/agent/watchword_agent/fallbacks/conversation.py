@@ -75,8 +75,18 @@ def _lines(question: Question) -> list[Line]:
             Line(_("Scheme: {scheme}.").format(scheme=texts.scheme(question.space))),
             Line(texts.known_users(question) or "")]
     return lines + [
+        Line(texts.session_hint(question) if _offers_session(question) else "", is_whole=True, is_optional=True),
         Line(_("Asked by {program} ({place})").format(program=texts.program(requester), place=texts.program_place(requester))),
         Line(_("for {fetch}").format(fetch=texts.fetch(question)), is_whole=True, is_optional=True)]
+
+
+def _offers_session(question: Question) -> bool:
+    """Whether the answer is stored for the session: always, except for trust and consent, where the person chooses."""
+    if question.kind is Kind.CONSENT:
+        return "session" in question.allows
+    if question.kind is Kind.TRUST:
+        return answers.KEEP_SESSION in answers.allowed_persistence(question)
+    return answers.usual_keep(question) == answers.KEEP_SESSION
 
 
 def _certificate(question: Question) -> list[Line]:

@@ -252,5 +252,5 @@ def keep_choice(question: Question, title: str) -> parts.Choice:
         answers.KEEP_SESSION: _("For Th_is Session"),
         answers.KEEP_KEYRING: _("_Always") if question.kind is Kind.TRUST else _("In the _Keyring")}
     allowed = answers.allowed_persistence(question)
-    hint = texts.session_hint(question.kind) if answers.KEEP_SESSION in allowed else ""
+    hint = texts.session_hint(question) if answers.KEEP_SESSION in allowed else ""
     return parts.Choice(title, [(one, words[one]) for one in allowed], answers.usual_keep(question), hint)

@@ -24,7 +24,7 @@ class ConsentWindow(base.QuestionWindow):
         words = {"once": _("_Once"), "session": _("For Th_is Session"), "always": _("_Always")}
         offered = [one for one in words if one in question.allows] or ["once"]
         self._how_long = parts.Choice(_("Allow it"), [(one, words[one]) for one in offered], offered[0],
-            texts.session_hint(question.kind) if "session" in offered else "")
+            texts.session_hint(question) if "session" in offered else "")
         self.add(self._how_long)
         self.add_details((_("Scheme"), texts.scheme(question.space)))
         refusing = self.add_refusing(_("_No"), answers.refusal(question))

@@ -99,7 +99,18 @@ class Requester(_Requester):
     subject: str
 
 
+class _SessionLimits(TypedDict, total=False):
+    idleMs: int
+
+
+class SessionLimits(_SessionLimits):
+    """How long an answer for the session is stored: `idleMs` without use, which is absent for `serverTrust`, and at most `lifetimeMs`."""
+
+    lifetimeMs: int
+
+
 class _Challenge(TypedDict, total=False):
+    sessionLimits: SessionLimits
     knownUsers: List[KnownUser]
     state: str
     downgrade: Literal[True]
