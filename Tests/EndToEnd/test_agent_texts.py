@@ -52,6 +52,28 @@ def test_weaknesses_of_a_challenge_are_named(weak, said):
     assert said in text and "Saved logins are not used" in text if said else text is None
 
 
+@pytest.mark.parametrize("name, said", [
+    ("auth.confirm/script", "Other programs that run as you can claim to be this script"),
+    ("auth.confirm/interpreter", "The script can be changed, or be another one")])
+def test_a_script_is_named_with_its_interpreter(name, said):
+    requester = {"name": "report.py", "pid": 7, "subject": "exe:/usr/bin/python3.11", "script": {"path": "/srv/\n/report.py"}}
+    one = question(name, requester=requester)
+    assert texts.heading(one) == "Let “report.py” use your login?" and texts.strength(one) == said
+    assert texts.asked_by(one.requester) == "Asked by report.py, run by python3.11"
+    assert texts.program_place(one.requester) == "/srv/‹U+000A›/report.py, run by /usr/bin/python3.11, process 7"
+    # The broker stops the questions of all scripts.
+    assert texts.program(one.requester) == "python3.11" and "for python3.11, whatever script" in texts.stop_asking_hint(one.requester)
+    shown = conversation.introduction(one, Roomy())
+    assert "Asked by report.py, run by python3.11 (/srv/" in shown and said in shown
+
+
+def test_without_a_script_an_interpreter_is_named():
+    one = question("auth.confirm/interpreter")
+    assert texts.heading(one) == "Let “python3.11” use your login?" and "run by" not in texts.program_place(one.requester)
+    assert "other programs' code" in texts.strength(one) and "whatever script" not in texts.stop_asking_hint(one.requester)
+    assert question("auth.confirm/script", requester={"name": None, "pid": 7, "subject": "exe:/usr/bin/python3", "script": 7}).requester.script == ""
+
+
 TO_SLEEP = "For this session: until the computer sleeps, at most"
 UNUSED = "For this session: until it is unused for"
 

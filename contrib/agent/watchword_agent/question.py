@@ -35,12 +35,14 @@ class Space:
 
 @dataclasses.dataclass(frozen=True)
 class Requester:
-    """The requesting program. `name` is its own claim; `subject` is derived from the kernel."""
+    """The requesting program. `name` is its own claim; `subject` is derived from the kernel. `script` is the path of the script that an
+    interpreter runs, according to its command line; empty if there is none."""
 
     name: Optional[str]
     pid: int
     subject: str
     is_restricted: bool
+    script: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,10 +214,10 @@ def _session_limits(params: Message) -> Optional[SessionLimits]:
 
 def _requester(params: Message) -> Requester:
     requester = _object(params, "requester")
-    name, pid = requester.get("name"), requester.get("pid")
+    name, pid, script = requester.get("name"), requester.get("pid"), requester.get("script")
     return Requester(
         name if isinstance(name, str) and name else None, pid if isinstance(pid, int) else 0, _text(requester, "subject"),
-        requester.get("restricted") is True)
+        requester.get("restricted") is True, _text(script, "path") if isinstance(script, dict) else "")
 
 
 def _certificate(one: Message) -> Certificate:

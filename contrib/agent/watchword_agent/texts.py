@@ -14,6 +14,8 @@ LIST_LIMIT = 6
 
 STOP_ASKING = N_("Stop Asking _for This Program")
 STOP_ASKING_HINT = N_("No more prompts for it until you run “watchword prompts resume” or the broker restarts")
+STOP_ASKING_SCRIPT_HINT = N_(
+    "No more prompts for {program}, whatever script it runs, until you run “watchword prompts resume” or the broker restarts")
 
 _MONTHS = (
     N_("January"), N_("February"), N_("March"), N_("April"), N_("May"), N_("June"), N_("July"), N_("August"), N_("September"),
@@ -78,7 +80,7 @@ def title(question: Question) -> str:
 def heading(question: Question) -> str:
     """Returns the question as a heading."""
     if question.kind is Kind.CONSENT:
-        return _("Let “{program}” use your login?").format(program=program(question.requester))
+        return _("Let “{program}” use your login?").format(program=script(question.requester) or program(question.requester))
     # Whole sentences for servers and proxies: in other languages the words around the host differ.
     server, proxy = {
         Kind.LOGIN: (N_("Log in to {host}"), N_("Log in to the proxy {host}")),
@@ -169,22 +171,41 @@ def program(requester: Requester) -> str:
     return _("an unknown program")
 
 
+def stop_asking_hint(requester: Requester) -> str:
+    """Returns the effect of stopping all prompts, which applies to all scripts of an interpreter."""
+    return _(STOP_ASKING_SCRIPT_HINT).format(program=program(requester)) if requester.script else _(STOP_ASKING_HINT)
+
+
+def script(requester: Requester) -> str:
+    """Returns the name of the script that an interpreter runs, or nothing."""
+    return shown(requester.script.rpartition("/")[2] or requester.script)
+
+
+def caller(requester: Requester) -> str:
+    """Returns the program's name, or the script's name and that of its interpreter."""
+    if not requester.script:
+        return program(requester)
+    return _("{script}, run by {program}").format(script=script(requester), program=program(requester))
+
+
 def asked_by(requester: Requester) -> str:
     """Returns a line that names the program."""
-    return _("Asked by {program}").format(program=program(requester))
+    return _("Asked by {program}").format(program=caller(requester))
 
 
 def program_place(requester: Requester) -> str:
     """Returns the program's path or subject, its process, the name it claims, and whether it uses the restricted socket."""
     kind, _colon, name = requester.subject.partition(":")
     place = shown(name, PATH_LIMIT)
+    if requester.script:
+        place = _("{script}, run by {program}").format(script=shown(requester.script, PATH_LIMIT), program=place)
     if kind != "exe":
         kinds = {
             "flatpak": _("Flatpak application {name}"), "snap": _("Snap application {name}"),
             "apparmor": _("AppArmor profile {name}"), "unit": _("systemd unit {name}")}
         place = kinds[kind].format(name=place) if kind in kinds else _("Cannot be identified")
     parts = [place, _("process {pid}").format(pid=requester.pid)]
-    if requester.name and requester.name != program(requester):
+    if requester.name and requester.name not in (program(requester), script(requester)):
         parts.append(_("calls itself {name}").format(name=quoted(requester.name, 40)))
     if requester.is_restricted:
         parts.append(_("in a container or on another machine"))
@@ -301,6 +322,9 @@ def validity(certificate: Certificate) -> str:
 
 def strength(question: Question) -> str:
     """Returns how reliably the program is identified."""
+    if question.requester.script:
+        return _("Other programs that run as you can claim to be this script") if question.strength == "weak" else _(
+            "The script can be changed, or be another one")
     return {
         "strong": _("Verified: other programs cannot use this name"),
         "weak": _("Other programs that run as you can imitate it"),

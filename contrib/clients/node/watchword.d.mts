@@ -94,7 +94,7 @@ export interface Challenge {
   sessionLimits?: { idleMs?: number, lifetimeMs: number }
   url: string
   method: string
-  requester: { name: string | null, pid: number, subject: string, restricted?: boolean }
+  requester: { name: string | null, pid: number, subject: string, script?: { path: string }, restricted?: boolean }
   deadlineMs: number
   knownUsers?: KnownUser[]
   state?: string

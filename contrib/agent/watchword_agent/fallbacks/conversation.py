@@ -22,7 +22,7 @@ def _wants_no_more(question: Question, dialogue: Dialogue) -> bool:
     if not question.is_repeated:
         return False
     text = "\n".join([
-        _("Stop all prompts for {program}?").format(program=texts.program(question.requester)), _(texts.STOP_ASKING_HINT)])
+        _("Stop all prompts for {program}?").format(program=texts.program(question.requester)), texts.stop_asking_hint(question.requester)])
     return dialogue.choose(text, [("stop", _("Stop asking"))], _("No")) == "stop"
 
 
@@ -76,7 +76,7 @@ def _lines(question: Question) -> list[Line]:
             Line(texts.known_users(question) or "")]
     return lines + [
         Line(texts.session_hint(question) if _offers_session(question) else "", is_whole=True, is_optional=True),
-        Line(_("Asked by {program} ({place})").format(program=texts.program(requester), place=texts.program_place(requester))),
+        Line(_("Asked by {program} ({place})").format(program=texts.caller(requester), place=texts.program_place(requester))),
         Line(_("for {fetch}").format(fetch=texts.fetch(question)), is_whole=True, is_optional=True)]
 
 

@@ -90,7 +90,7 @@ class QuestionWindow(Adw.Window):
         """Appends the row that expands to the given rows, the requesting program, its fetch, and the button `without`, which
         continues without a credential."""
         requester = self.question.requester
-        asked_by = f"{texts.program(requester)}\n{texts.program_place(requester)}"
+        asked_by = f"{texts.caller(requester)}\n{texts.program_place(requester)}"
         details = parts.Details(_("_Details"), texts.asked_by(requester))
         details.append(parts.facts(*rows, (_("Asked by"), asked_by), (_("For"), texts.fetch(self.question))))
         if without:
@@ -164,7 +164,7 @@ class QuestionWindow(Adw.Window):
         """Adds the button that stops all prompts, if a question of this program was refused before."""
         if self.question.is_repeated:
             stop = parts.button(_(texts.STOP_ASKING), self._stop_asking, "flat")
-            stop.set_tooltip_text(_(texts.STOP_ASKING_HINT))
+            stop.set_tooltip_text(texts.stop_asking_hint(self.question.requester))
             self.add_delayed(stop)
 
     def _stop_asking(self) -> None:

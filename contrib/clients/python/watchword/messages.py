@@ -89,7 +89,14 @@ class ChallengeError(TypedDict):
     message: str
 
 
+class Script(TypedDict):
+    """The script that an interpreter runs, according to its command line."""
+
+    path: str
+
+
 class _Requester(TypedDict, total=False):
+    script: Script
     restricted: bool
 
 
