@@ -127,7 +127,7 @@ public struct Subject: Sendable, Hashable {
     /// Whether a grant to this subject applies to `other`: both have the same name and the same program file.
     public func isSame(as other: Subject) -> Bool {
         strength != .none && kind == other.kind && name == other.name && file == other.file  // guard: consent-file
-            && isSandboxed == other.isSandboxed && hasSameScript(as: other)
+            && isSandboxed == other.isSandboxed && hasSameScript(as: other) && other.strength != .none
     }
 
     private func hasSameScript(as other: Subject) -> Bool {
