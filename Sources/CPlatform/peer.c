@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +24,12 @@ int watchword_peer_process(int socket, int32_t pid) {
         return watchword_set_close_on_exec(process) == 0 ? process : -1;
     }
     return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+int watchword_open_cached(int root, const char *path) {
+    struct open_how how = {
+        .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED | RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
 int watchword_is_running(int process) {

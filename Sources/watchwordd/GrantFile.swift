@@ -50,10 +50,11 @@ extension PermanentGrant {
         switch kind {
         case .flatpak, .snap, .apparmor: known = Subject(kind, name, isSandboxed: true)
         case .exe:
-            guard let changed = subject["changed"]?.string.flatMap({ Int64($0) }),
-                let inode = subject["inode"]?.string.flatMap({ UInt64($0) })
-            else { return nil }
-            known = Subject(.exe, name, file: Subject.File(inode: inode, changed: changed), isSystemFile: true)
+            guard let file = Subject.File(subject) else { return nil }
+            let script = subject["script"].map { Subject.Script($0) }
+            if script == .some(nil) { return nil }
+            known = Subject(
+                .exe, name, file: file, isSystemFile: true, isInterpreter: script != nil, script: script ?? nil)
         case .unit, .unknown: return nil
         }
         self.init(subject: known, space: space, user: json["user"]?.exactText)
@@ -63,10 +64,32 @@ extension PermanentGrant {
         let json: JSON = [
             "subject": [
                 "kind": .string(subject.kind.rawValue), "name": subject.name.json,
-                "changed": (subject.file?.changed).map { .string("\($0)") },
-                "inode": (subject.file?.inode).map { .string("\($0)") },
+                "changed": subject.file?.changedText, "inode": subject.file?.inodeText,
+                "script": subject.script.map {
+                    ["path": $0.path.json, "changed": $0.file.changedText, "inode": $0.file.inodeText]
+                },
             ], "protectionSpace": space.json, "user": user?.json,
         ]
         return String(decoding: json.serialized(), as: UTF8.self)
+    }
+}
+
+/// The numbers are strings, because they exceed the integers that every JSON parser supports.
+extension Subject.File {
+    fileprivate init?(_ json: JSON) {
+        guard let changed = json["changed"]?.string.flatMap({ Int64($0) }),
+            let inode = json["inode"]?.string.flatMap({ UInt64($0) })
+        else { return nil }
+        self.init(inode: inode, changed: changed)
+    }
+
+    fileprivate var changedText: JSON { .string("\(changed)") }
+    fileprivate var inodeText: JSON { .string("\(inode)") }
+}
+
+extension Subject.Script {
+    fileprivate init?(_ json: JSON) {
+        guard let path = json["path"]?.exactText, let file = Subject.File(json) else { return nil }
+        self.init(path: path, file: file, isSystemFile: true)
     }
 }

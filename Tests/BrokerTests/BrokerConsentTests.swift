@@ -133,6 +133,30 @@ import WatchwordProtocol
         #expect(again["params"]?["subject"]?["id"]?.string == "unknown")
     }
 
+    @Test("Rules I7 and G7: a process that no longer runs its script has no grants of the script")
+    func aProcessThatNoLongerRunsItsScriptHasNoneOfItsGrants() throws {
+        let file = Subject.File(inode: 4, changed: 1)
+        func python(_ path: ExactText?) -> Subject {
+            let script = path.map { Subject.Script(path: $0, file: file, isSystemFile: true) }
+            return Subject(
+                .exe, "/usr/bin/python3", file: file, isSystemFile: true, isInterpreter: true, script: script)
+        }
+        let desk = agent()
+        storeForBob(desk)
+        let report = python("/usr/bin/report")
+        let first = try askedFetch(desk, stage.connect(nil, subject: report))
+        #expect(first["params"]?["subject"]?["script"]?["path"] == "/usr/bin/report")
+        _ = desk.answer(first, #"{"allow":"session"}"#)
+        stage.transfers.respond(200)
+        for now in [python("/usr/bin/other"), python(nil)] {
+            let asked = try askedFetch(desk, stage.connect(nil, subject: report, currentSubject: now))
+            #expect(asked["params"]?["allows"]?.elements?.count == 1)
+            #expect(asked["params"]?["subject"]?["id"] == "exe:/usr/bin/python3")
+            _ = desk.answer(asked, #"{"allow":"once"}"#)
+            stage.transfers.respond(200)
+        }
+    }
+
     // MARK: Sandboxes
 
     @Test(arguments: [

@@ -270,7 +270,6 @@ def test_the_number_of_uses_has_singular_and_plural():
 def test_no_text_says_until_you_log_out():
     """The broker removes a session login after a time, and can outlive the login session."""
     assert texts.stored_place("session") == "for this session"
-    assert "limited time" in texts.session_hint(Kind.LOGIN) and "limited time" not in texts.session_hint(Kind.TRUST)
     for file in (ROOT / "contrib" / "agent").rglob("*.py"):
         assert "log out" not in file.read_text().lower(), file
 

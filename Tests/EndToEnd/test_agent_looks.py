@@ -22,7 +22,8 @@ WINDOWS = {
     "login": ("auth.challenge/ntlm", {**KEEPING, **PROPOSED}), "token": ("auth.challenge/bearer", {**KEEPING, **PROPOSED}),
     "known": ("auth.challenge/known-users", {**KEEPING, "knownUsers": KNOWN}),
     "certificate": ("auth.challenge/client-certificate", KEEPING), "trust": ("auth.challenge/server-trust-changed", KEEPING),
-    "proxy": ("auth.challenge/proxy", KEEPING), "consent": ("auth.confirm/sandbox", {"allows": ["once", "session", "always"]})}
+    "proxy": ("auth.challenge/proxy", KEEPING), "consent": ("auth.confirm/sandbox", {"allows": ["once", "session", "always"]}),
+    "script": ("auth.confirm/script", {})}
 SCREEN = (1024, 600)
 GERMAN = f"po={ROOT}/contrib/agent/po/de.po"
 LARGE = {"display": ([], {"GDK_SCALE": "2"}), "text": (["text=2"], {}), "rtl": (["rtl"], {"GDK_SCALE": "2"}),

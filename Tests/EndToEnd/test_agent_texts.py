@@ -52,6 +52,56 @@ def test_weaknesses_of_a_challenge_are_named(weak, said):
     assert said in text and "Saved logins are not used" in text if said else text is None
 
 
+@pytest.mark.parametrize("name, said", [
+    ("auth.confirm/script", "Other programs that run as you can claim to be this script"),
+    ("auth.confirm/interpreter", "The script can be changed, or be another one")])
+def test_a_script_is_named_with_its_interpreter(name, said):
+    requester = {"name": "report.py", "pid": 7, "subject": "exe:/usr/bin/python3.11", "script": {"path": "/srv/\n/report.py"}}
+    one = question(name, requester=requester)
+    assert texts.heading(one) == "Let “report.py” use your login?" and texts.strength(one) == said
+    assert texts.asked_by(one.requester) == "Asked by report.py, run by python3.11"
+    assert texts.program_place(one.requester) == "/srv/‹U+000A›/report.py, run by /usr/bin/python3.11, process 7"
+    # The broker stops the questions of all scripts.
+    assert texts.program(one.requester) == "python3.11" and "for python3.11, whatever script" in texts.stop_asking_hint(one.requester)
+    shown = conversation.introduction(one, Roomy())
+    assert "Asked by report.py, run by python3.11 (/srv/" in shown and said in shown
+
+
+def test_without_a_script_an_interpreter_is_named():
+    one = question("auth.confirm/interpreter")
+    assert texts.heading(one) == "Let “python3.11” use your login?" and "run by" not in texts.program_place(one.requester)
+    assert "other programs' code" in texts.strength(one) and "whatever script" not in texts.stop_asking_hint(one.requester)
+    assert question("auth.confirm/script", requester={"name": None, "pid": 7, "subject": "exe:/usr/bin/python3", "script": 7}).requester.script == ""
+
+
+TO_SLEEP = "For this session: until the computer sleeps, at most"
+UNUSED = "For this session: until it is unused for"
+
+
+@pytest.mark.parametrize("limits, said", [
+    ({"idleMs": 600_000, "lifetimeMs": 7_200_000}, f"{UNUSED} 10 minutes or the computer sleeps, at most 2 hours."),
+    ({"idleMs": 1000, "lifetimeMs": 604_800_000}, f"{UNUSED} 1 second or the computer sleeps, at most 7 days."),
+    # Not shorter than the real times.
+    ({"idleMs": 121_000, "lifetimeMs": 5_401_000}, f"{UNUSED} 3 minutes or the computer sleeps, at most 91 minutes."),
+    ({"idleMs": 86_400_000, "lifetimeMs": 3_600_000}, f"{TO_SLEEP} 1 hour."),
+    ({"idleMs": 60_000, "lifetimeMs": 60_000}, f"{TO_SLEEP} 1 minute."),
+    ({"lifetimeMs": 86_400_000}, f"{TO_SLEEP} 1 day."), ({"idleMs": 0, "lifetimeMs": 0}, f"{TO_SLEEP} 0 seconds."),
+    (None, "For this session: at most until the computer sleeps."), ({"lifetimeMs": "x"}, "For this session: at most until the computer sleeps.")])
+def test_the_hint_about_the_session_is_true(limits, said):
+    assert texts.session_hint(question("auth.challenge/credential", sessionLimits=limits)) == said
+
+
+def test_only_prompts_whose_answer_is_stored_for_the_session_say_how_long():
+    def lines(name, **changes):
+        return conversation.introduction(question(name, **changes), Roomy())
+
+    assert "at most 2 hours." in lines("auth.challenge/credential") and "at most 2 hours." in lines("auth.challenge/client-certificate")
+    assert f"{TO_SLEEP} 2 hours." in lines("auth.challenge/server-trust")
+    assert "For this session" not in lines("auth.challenge/credential", persistenceAllowed=["none"], sessionLimits=None)
+    assert "at most until the computer sleeps" in lines("auth.confirm/sandbox", allows=["once", "session"])
+    assert "For this session" not in lines("auth.confirm/sandbox", allows=["once"])
+
+
 def test_a_host_is_shown_whole_and_only_paths_are_shortened():
     assert escaping.host(LONG_HOST) == LONG_HOST and len(LONG_HOST) == 253
     shown = escaping.url(f"https://bob:pw@{LONG_HOST}:8443/" + "x" * 4000 + "?last")

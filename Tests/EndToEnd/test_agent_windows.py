@@ -52,6 +52,7 @@ def test_a_password_is_typed_refused_and_typed_again(stage, started, desktop, ng
     agent.window("Log In")
     desktop.hear("The server says: “Staff”")
     desktop.hear("Not encrypted (http), but the password stays on this machine unless a proxy is used")
+    desktop.hear("For this session: until it is unused for 10 minutes or the computer sleeps, at most 2 hours.")
     assert not any(f"process {os.getpid()}" in one["name"] for one in desktop.heard()), "only in the details"
     agent.open_details()
     desktop.hear(f"process {os.getpid()}")

@@ -290,13 +290,16 @@ def test_config_path(alone, tmp_path):
 def test_config_speaks_json(alone, tmp_path):
     file = tmp_path / ".config" / "watchword" / "config.toml"
     assert json.loads(alone("config", "path", "--json").stdout) == {"path": str(file)}
-    assert json.loads(alone("config", "check", "--json").stdout) == {"inOrder": True, "lines": [f"{file} does not exist; the defaults apply"]}
+    assert json.loads(alone("config", "check", "--json").stdout) == {
+        "exists": False, "inOrder": True, "lines": [f"{file} does not exist; the defaults apply"]}
+    named = alone("config", "check", "--json", str(tmp_path / "absent"))
+    assert named.returncode == 1 and not json.loads(named.stdout)["exists"] and not json.loads(named.stdout)["inOrder"]
     file.parent.mkdir(parents=True)
     file.write_text("[fetch]\nalow = []\nx = 1\n")
     file.chmod(0o600)
     done = alone("config", "check", "--json")
     found = json.loads(done.stdout)
-    assert done.returncode == 1 and not found["inOrder"] and "alow" in found["lines"][1] and len(found["lines"]) == 3
+    assert done.returncode == 1 and found["exists"] and not found["inOrder"] and "alow" in found["lines"][1] and len(found["lines"]) == 3
 
 
 def test_config_check_is_the_brokers_own(alone, tmp_path):

@@ -73,11 +73,13 @@ def say(terminal, prompt, *lines):
     ("fetch", "none"), ("f", "none"), ("session", "forSession"), ("always", "permanent"), ("unknown\nAlways", "permanent")])
 def test_a_certificate_is_shown_and_accepted(broker, typed, persistence):
     plan = Trust("selfSigned", "hostMismatch")
-    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
+    scripted = broker(plan)
+    scripted.environment["TZ"] = "Europe/Berlin"
+    terminal = scripted.at_terminal("fetch", "https://intranet.test:8443/")
     terminal.expect("Accept it? fetch/session/always/NO: ")
     for text in [
         b"https://intranet.test:8443 presents a certificate that is not trusted", b"is self-signed", b"for another host",
-        b"CN=intranet.test", b"CN=Some authority", b"2026-01-01T00:00:00Z to 2027-01-01T00:00:00Z", b"DNS:a9.test, and 2 more",
+        b"CN=intranet.test", b"CN=Some authority", b"2026-01-01T01:00:00+01:00 to 2027-01-01T01:00:00+01:00", b"DNS:a9.test, and 2 more",
         b":".join([b"AB"] * 32), b":".join([b"0C"] * 32),
     ]:
         assert text in terminal.shown, terminal.shown
@@ -85,6 +87,14 @@ def test_a_certificate_is_shown_and_accepted(broker, typed, persistence):
     say(terminal, "Accept it? ", *typed.split("\n"))
     assert terminal.end() == 0 and b"done" in terminal.shown
     assert plan.answers == [accepted(persistence)] and plan.can == {"answer": True}
+
+
+def test_a_certificate_without_names_is_not_said_to_be_for_another_host(broker):
+    terminal = broker(Trust("hostMismatch", leaf={**LEAF, "subjectAltNames": []})).at_terminal("fetch", "https://intranet.test:8443/")
+    terminal.expect("NO: ")
+    assert b"It does not name any host." in terminal.shown and b"another host" not in terminal.shown
+    terminal.type("n\n")
+    terminal.end()
 
 
 @pytest.mark.parametrize("typed", ["\n", "no\n", "N\n", "\x04"])

@@ -70,6 +70,26 @@ import WatchwordProtocol
         #expect(run.sent == [basic("bob", "pw")])
     }
 
+    @Test("Rule I7: a grant to a script is not one to another script of the interpreter")
+    func aGrantToAScriptIsForItAlone() throws {
+        func python(_ path: ExactText, changed: Int64 = 1) -> Subject {
+            let file = Subject.File(inode: 2, changed: changed)
+            return Subject(
+                .exe, "/usr/bin/python3", file: Self.file, isSystemFile: true, isInterpreter: true,
+                script: Subject.Script(path: path, file: file, isSystemFile: true))
+        }
+        var run = try afterLogin()
+        let fetch = try run.fetch(client: 2, subject: python("/usr/bin/report"))
+        run.challenge(fetch)
+        run.confirm(fetch, .always)
+        run.respond(fetch, 200)
+        let others = [python("/usr/bin/report", changed: 2), python("/usr/bin/other"), script]
+        for (index, other) in ([python("/usr/bin/report")] + others).enumerated() {
+            let next = try run.fetch(client: 3 + index, subject: other)
+            #expect((authorization(run, next) != nil) == (index == 0))
+        }
+    }
+
     @Test("Rule G1: an unidentified program is asked about each time")
     func anUnidentifiedPeerNeedsConsentEachTime() throws {
         var run = try afterLogin()

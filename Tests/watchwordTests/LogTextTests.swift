@@ -52,6 +52,11 @@ import WatchwordProtocol
         )
     }
 
+    @Test func aLineNamesTheScriptOfAnInterpreter() {
+        let used = line(.credentialUsed) { $0.client?.script = "/usr/bin/report.py" }
+        #expect(used.hasPrefix(#"python3[4711] report.py "report"  used a login"#))
+    }
+
     @Test func questionsAndAnswersNameTheirRespondent() {
         let site = #"https://intranet.example ("Staff", Basic)"#
         #expect(line(.challengeAsked) { $0.by = "client" } == #"python3[4711] "report"  was asked about \#(site)"#)

@@ -175,7 +175,7 @@ extension ClientConnection {
     var auditClient: AuditEvent.Client {
         AuditEvent.Client(
             name: profile.name ?? profile.agent?.name, pid: Int(peer.pid), uid: Int(peer.uid),
-            executable: peer.executable)
+            executable: peer.executable, script: peer.subject.script?.path.string)
     }
 
     /// The cause of this client's direct calls, outside a fetch.

@@ -103,8 +103,9 @@ final class FetchMethods {
         return fetch
     }
 
-    /// Returns the subject of a client. Returns `unknown` if the process has become another program since it connected,
-    /// which is checked only if programs need consent or the client is sandboxed.
+    /// Returns the subject of a client. Returns `unknown` if the process has become another program since it connected, and
+    /// the subject without its script if it no longer runs that. Both are checked only if programs need consent or the
+    /// client is sandboxed.
     private func currentSubject(of connection: ClientConnection) -> Subject {
         let first = connection.peer.subject
         guard context.options.sharing == .ask || first.isSandboxed else { return first }
@@ -115,7 +116,7 @@ final class FetchMethods {
                 metadata: ["pid": "\(connection.peer.pid)"])
             return .unknown
         }
-        return first
+        return first.confirmed(by: now)
     }
 
     // MARK: Listing and cancelling

@@ -7,6 +7,10 @@
 /// O_PATH (open(2)), which Swift does not import: the descriptor only refers to the file, which is neither read nor written.
 enum { WATCHWORD_OPEN_AS_PATH = 010000000 };
 
+/// Opens a file with O_PATH if the kernel has its path cached (RESOLVE_CACHED, Linux 5.12), so that the call does not wait for a
+/// file system. `root` is the root directory of the path and of all symbolic links. Returns a descriptor, or -1.
+int watchword_open_cached(int root, const char *path);
+
 /// Returns a pidfd of the process that connected `socket` (SO_PEERPIDFD, Linux 6.5), or -1. On older kernels, opens the process
 /// `pid` instead. The caller closes the descriptor.
 int watchword_peer_process(int socket, int32_t pid);

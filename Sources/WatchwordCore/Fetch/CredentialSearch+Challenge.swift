@@ -21,6 +21,9 @@ extension CredentialSearch {
             persistenceAllowed: persistenceAllowed(in: space, at: respondent, context),
             failureResponse: failureResponse, error: problem ?? question.problem,
             url: chain.hop.url.text, method: chain.hop.method)
+        if challenge.persistenceAllowed.contains(.forSession) {
+            challenge.sessionLimits = context.session.limits.times(for: space.authenticationMethod)
+        }
         challenge.knownUsers = question.known.map(\.shown)
         challenge.state = question.state
         challenge.isForHandler = respondent == .handler

@@ -25,6 +25,11 @@ public struct SessionLimits: Sendable, Equatable {
         self.lifetime = lifetime
     }
 
+    /// Returns the times for answers to a challenge of this method. A trust exception is not limited by its use.
+    func times(for method: AuthenticationMethod) -> Challenge.SessionTimes {
+        Challenge.SessionTimes(idle: method == .serverTrust ? nil : idle, lifetime: lifetime)
+    }
+
     func allow(_ entry: SessionEntry, now: Duration) -> Bool {
         allow(since: entry.since, lastUse: entry.lastUse, now: now)
     }

@@ -22,7 +22,7 @@ public struct Requester: Sendable, Equatable {
         [
             "name": name.map { .string($0) } ?? .null, "pid": .integer(pid),
             "subject": .string(subject.text.string.shortened(to: 512)),
-            "restricted": isRestricted ? true : nil,
+            "script": subject.script?.json, "restricted": isRestricted ? true : nil,
         ]
     }
 }

@@ -74,7 +74,11 @@ extension Subject {
     public var json: JSON {
         [
             "id": text.json, "kind": .string(kind.rawValue), "strength": .string(strength.rawValue),
-            "sandboxed": .boolean(isSandboxed),
+            "sandboxed": .boolean(isSandboxed), "script": script?.json,
         ]
     }
+}
+
+extension Subject.Script {
+    var json: JSON { ["path": .string(path.string.shortened(to: 512))] }
 }

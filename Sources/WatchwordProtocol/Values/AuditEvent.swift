@@ -59,12 +59,15 @@ public struct AuditEvent: Sendable, Equatable {
         public var uid: Int
         /// The path of the program file, from the kernel, when the client connected.
         public var executable: String?
+        /// The path of the script, if the program file is an interpreter that names one.
+        public var script: String?
 
-        public init(name: String?, pid: Int, uid: Int, executable: String?) {
+        public init(name: String?, pid: Int, uid: Int, executable: String?, script: String? = nil) {
             self.name = name
             self.pid = pid
             self.uid = uid
             self.executable = executable
+            self.script = script
         }
     }
 
@@ -133,6 +136,7 @@ extension AuditEvent.Client {
         [
             "name": name.map { .short($0) }, "pid": .integer(pid), "uid": .integer(uid),
             "executable": executable.map { .short($0, AuditEvent.longestName) },
+            "script": script.map { .short($0, AuditEvent.longestName) },
         ]
     }
 }

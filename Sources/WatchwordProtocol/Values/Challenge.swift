@@ -109,6 +109,9 @@ public struct Challenge: Sendable, Equatable {
     public var previousFailureCount: Int
     /// The allowed persistence of a credential that answers this challenge.
     public var persistenceAllowed: [Persistence]
+    /// The limits of an answer that is stored for the session; `nil` if `persistenceAllowed` does not contain
+    /// `forSession`.
+    public var sessionLimits: SessionTimes?
     /// The response with the challenge; `nil` if the challenge comes from a connection or a failure.
     public var failureResponse: FailureResponse?
     /// The reason why the last answer could not be used, if the server did not refuse it.
@@ -137,6 +140,20 @@ public struct Challenge: Sendable, Equatable {
         case serverTrust(ServerTrustFacts)
         /// The issuers that the server accepts, in the form of RFC 4514.
         case clientCertificate(distinguishedNames: [String])
+    }
+
+    /// The times after which an answer that is stored for the session is removed from it.
+    public struct SessionTimes: Sendable, Equatable {
+        /// The time without use; `nil` if the answer is stored for `lifetime`, used or not.
+        public var idle: Duration?
+        /// The time since the answer.
+        public var lifetime: Duration
+
+        public init(idle: Duration?, lifetime: Duration) { (self.idle, self.lifetime) = (idle, lifetime) }
+
+        var json: JSON {
+            ["idleMs": idle.map { .integer($0.wholeMilliseconds) }, "lifetimeMs": .integer(lifetime.wholeMilliseconds)]
+        }
     }
 
     public struct FailureResponse: Sendable, Equatable {
@@ -230,6 +247,7 @@ extension Challenge {
             "error": error.map { ["kind": .string($0.rawValue), "message": .string($0.text)] } ?? .null,
             "accepts": .array(accepts.map { .string($0) }),
             "persistenceAllowed": .array(persistenceAllowed.map { .string($0.rawValue) }),
+            "sessionLimits": sessionLimits?.json,
             "state": state?.json, "downgrade": isDowngrade ? true : nil,
             "url": .string(url), "method": .string(method),
         ]

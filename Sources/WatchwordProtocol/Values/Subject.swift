@@ -28,6 +28,24 @@ public struct Subject: Sendable, Hashable {
         }
     }
 
+    /// The script that an interpreter runs. A weak hint, which the process supplies itself, in its command line.
+    public struct Script: Sendable, Hashable {
+        /// The path without symbolic links.
+        public var path: ExactText
+        public var file: File
+        /// Whether the script was started by its full path, and only root can write to the file, and decide which file has this
+        /// path.
+        public var isSystemFile: Bool
+
+        public init(path: ExactText, file: File, isSystemFile: Bool) {
+            self.path = path
+            self.file = file
+            self.isSystemFile = isSystemFile
+        }
+
+        func isSame(as other: Script) -> Bool { path == other.path && file == other.file }  // guard: script-file
+    }
+
     /// The reliability of the name, which limits how long a grant may last.
     public enum Strength: String, Sendable, CaseIterable {
         /// Any program can have this name: a grant lasts for one fetch only.
@@ -47,18 +65,21 @@ public struct Subject: Sendable, Hashable {
     public let isSystemFile: Bool
     /// Whether the program is an interpreter that runs any script: python, node, a shell.
     public let isInterpreter: Bool
+    /// The script that the interpreter runs, if it can be identified; only for `exe`.
+    public var script: Script?
     /// Whether the kernel confines the program more than other programs of the user.
     public let isSandboxed: Bool
 
     public init(
         _ kind: Kind, _ name: ExactText, file: File? = nil, isSystemFile: Bool = false, isInterpreter: Bool = false,
-        isSandboxed: Bool = false
+        script: Script? = nil, isSandboxed: Bool = false
     ) {
         self.kind = kind
         self.name = name
         self.file = file
         self.isSystemFile = isSystemFile
         self.isInterpreter = isInterpreter
+        self.script = script
         self.isSandboxed = isSandboxed
     }
 
@@ -69,10 +90,13 @@ public struct Subject: Sendable, Hashable {
         switch kind {
         case .flatpak, .snap, .apparmor: .strong
         case .unit: .weak
-        case .exe: isInterpreter || file == nil ? .none : .weak
+        case .exe: file == nil || (isInterpreter && !hasSystemScript) ? .none : .weak
         case .unknown: .none
         }
     }
+
+    /// Whether other programs of the user can change neither the interpreter nor its script.
+    private var hasSystemScript: Bool { isSystemFile && script?.isSystemFile == true }  // guard: script-of-the-system
 
     /// The consents that may be given to the program, the shortest first.
     public var allowedConsents: [Consent] {
@@ -93,10 +117,25 @@ public struct Subject: Sendable, Hashable {
             && isSandboxed == now.isSandboxed
     }
 
+    /// Returns this subject, without its script if the process does not certainly run it `now`.
+    public func confirmed(by now: Subject) -> Subject {
+        var subject = self
+        if script != now.script { subject.script = nil }  // guard: script-now
+        return subject
+    }
+
     /// Whether a grant to this subject applies to `other`: both have the same name and the same program file.
     public func isSame(as other: Subject) -> Bool {
         strength != .none && kind == other.kind && name == other.name && file == other.file  // guard: consent-file
-            && isSandboxed == other.isSandboxed
+            && isSandboxed == other.isSandboxed && hasSameScript(as: other) && other.strength != .none
+    }
+
+    private func hasSameScript(as other: Subject) -> Bool {
+        switch (script, other.script) {
+        case (nil, nil): true
+        case (let own?, let other?): own.isSame(as: other)
+        default: false
+        }
     }
 }
 

@@ -41,6 +41,9 @@ public struct SubjectFacts: Sendable, Equatable {
     /// The program file; `nil` if the process does not allow reading it.
     public var program: Program?
 
+    /// The script of an interpreter; `nil` if it is not known.
+    public var script: Subject.Script?
+
     public init() {}
 
     /// The subject. Any doubt leads to `unknown`, which requires consent for each use.
@@ -65,7 +68,7 @@ public struct SubjectFacts: Sendable, Equatable {
         guard let program else { return Subject(.unknown, "") }
         return Subject(
             .exe, ExactText(program.path), file: program.file, isSystemFile: program.isSystemFile,
-            isInterpreter: Self.isInterpreter(program.path))
+            isInterpreter: Self.isInterpreter(program.path), script: script)
     }
 
     // MARK: Flatpak

@@ -28,11 +28,11 @@ struct ShownCertificate {
     func text(site: String, problem: String?) -> String {
         var lines = ["", "\(site) presents a certificate that is not trusted:"]
         if let longHostNote { lines.append(longHostNote) }
-        lines += problems.map { "  \(Self.sentence($0))" }
+        lines += problems.map { "  \(Self.sentence($0, hasNames: !allNames.isEmpty))" }
         if let problem { lines.append("  \(problem)") }
         let rows = [
             ["  Subject:", member("subject")], ["  Issuer:", member("issuer")],
-            ["  Valid:", "from \(member("notBefore")) to \(member("notAfter"))"], ["  Names:", names],
+            ["  Valid:", "from \(time("notBefore")) to \(time("notAfter"))"], ["  Names:", names],
             ["  SHA-256:", Fingerprint.withColons(leaf["sha256"]?.string ?? "")],
             ["  Key SHA-256:", Fingerprint.withColons(keyHash)],
         ]
@@ -45,21 +45,30 @@ struct ShownCertificate {
         return text.isEmpty ? "(none)" : text
     }
 
+    /// Returns a time in the time zone of the user.
+    private func time(_ name: String) -> String {
+        let moment = leaf[name]?.string.flatMap(UTCTime.rfc3339)
+        return moment.map { LocalTime.text($0, hasMilliseconds: false) } ?? member(name)
+    }
+
+    private var allNames: [String] { (leaf["subjectAltNames"]?.elements ?? []).compactMap(\.string) }
+
     /// The first ten names; a certificate can have hundreds.
     private var names: String {
-        let names = (leaf["subjectAltNames"]?.elements ?? []).compactMap { $0.string.map(DisplayURL.host) }
+        let names = allNames.map(DisplayURL.host)
         let rest = names.count > 10 ? ["and \(names.count - 10) more"] : []
         return names.isEmpty ? "(none)" : (names.prefix(10) + rest).joined(separator: ", ")
     }
 
-    static func sentence(_ problem: String) -> String {
+    /// - Parameter hasNames: whether the certificate names any host.
+    static func sentence(_ problem: String, hasNames: Bool = true) -> String {
         switch ServerTrustFacts.Problem(rawValue: problem) {
         case .changed: "Its key has changed since it was accepted here: someone may be intercepting the connection."
         case .selfSigned: "It is self-signed: anyone can create such a certificate."
         case .untrustedIssuer: "No trusted authority has issued it."
         case .expired: "It has expired."
         case .notYetValid: "It is not valid yet."
-        case .hostMismatch: "It is for another host."
+        case .hostMismatch: hasNames ? "It is for another host." : "It does not name any host."
         case .revoked: "Its issuer has revoked it."
         case .weakKey: "Its key or its signature is too weak."
         case nil: problem.shortened

@@ -54,9 +54,14 @@ struct TerminalConsent {
 
     /// Returns how reliably the program is identified (SECURITY-RULES G5).
     private static func strength(_ params: JSON) -> String {
-        switch params["subject"]?["strength"]?.string {
+        let script = params["subject"]?["script"]
+        return switch params["subject"]?["strength"]?.string {
         case "strong": "  Verified: no other program can use this name."
+        case "weak" where script != nil:
+            "  Other programs of yours can claim to be this script. Allow it only if you have just started it."
         case "weak": "  Other programs of yours can imitate this one. Allow it only if you have just started it."
+        case _ where script != nil:
+            "  The script can be changed, or be another one. Allow it only if you have just started it."
         default:
             "  The actual program is unknown: it can run other programs' code. Allow it only if you have just started it."
         }
@@ -75,8 +80,9 @@ enum RequesterText {
         let requester = params["requester"]
         let name = requester?["name"]?.string?.shortened ?? "a program"
         let subject = subject(params)
+        let script = requester?["script"]?["path"]?.string.map { ", script \($0.shortened(to: 300))" } ?? ""
         let pid = requester?["pid"]?.integer.map { ", process \($0)" } ?? ""
         let far = requester?["restricted"]?.boolean == true ? ", from a container or another machine" : ""
-        return "Request from \(name) (\(subject)\(pid)\(far)):\n"
+        return "Request from \(name) (\(subject)\(script)\(pid)\(far)):\n"
     }
 }

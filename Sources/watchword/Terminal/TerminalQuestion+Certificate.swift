@@ -69,7 +69,11 @@ extension TerminalQuestion {
         }
         lines += issuers.prefix(10).map { "  Accepts certificates from: \($0)" }
         if issuers.count > 10 { lines.append("  and from \(issuers.count - 10) other issuers") }
-        if let problem = Self.problem(params) { lines.append("  \(problem)") }
+        if let problem = Self.problem(params) {
+            lines.append("  \(problem)")
+        } else if let note = sessionNote(params) {
+            lines.append("  \(note)")
+        }
         lines.append("  Leave the answer empty to continue without a certificate.")
         return lines.joined(separator: "\n") + "\n"
     }

@@ -77,6 +77,7 @@ extension TerminalQuestion {
         let problem = Self.problem(params)
         if let problem { lines.append("  \(problem)") }
         if problem == nil, let note = storage.granted(by: params).note { lines.append("  \(note)") }
+        if problem == nil, let note = sessionNote(params) { lines.append("  \(note)") }
         return lines.joined(separator: "\n") + "\n"
     }
 

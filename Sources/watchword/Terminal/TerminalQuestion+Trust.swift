@@ -13,6 +13,9 @@ extension TerminalQuestion {
             return answer(shown, .none)
         }
         let choices = Self.choices(params)
+        if choices.contains(where: { $0.persistence == .forSession }), let time = SessionText.duration(params) {
+            terminal.show("  For the session: \(time).\n")
+        }
         let names = (choices.map(\.word) + ["NO"]).joined(separator: "/")
         while true {
             switch readLine("Accept it? \(names): ", at: terminal, challenge, echo: true) {

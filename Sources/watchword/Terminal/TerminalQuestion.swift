@@ -71,6 +71,12 @@ final class TerminalQuestion {
         return line
     }
 
+    /// Returns a line with the time for which the login or certificate is stored, if it is stored for the session.
+    func sessionNote(_ params: JSON) -> String? {
+        guard storage.granted(by: params).persistence == .forSession else { return nil }
+        return SessionText.duration(params).map { "Stored for this session: \($0)." }
+    }
+
     /// Returns the problem with the last answer; `nil` for the first question.
     static func problem(_ params: JSON) -> String? {
         if let problem = params["error"]?["message"]?.string { return problem.shortened(to: 300) }

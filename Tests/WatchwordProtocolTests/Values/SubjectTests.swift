@@ -1,3 +1,4 @@
+import JSONText
 import Testing
 
 @testable import WatchwordProtocol
@@ -41,6 +42,43 @@ import Testing
         #expect(subject.text == "exe:\(path)")
         #expect(subject.strength == .none && subject.allowedConsents == [.once])
         #expect(!subject.isSame(as: subject))
+    }
+
+    private func script(
+        _ path: ExactText = "/usr/bin/report", inode: UInt64 = 5, changed: Int64 = 6, isSystemFile: Bool = true
+    ) -> Subject.Script {
+        Subject.Script(path: path, file: Subject.File(inode: inode, changed: changed), isSystemFile: isSystemFile)
+    }
+
+    private func python(_ script: Subject.Script?, isSystemFile: Bool = true) -> Subject {
+        let python = program("/usr/bin/python3.11", isSystemFile: isSystemFile)
+        return facts { ($0.program, $0.script) = (python, script) }.subject
+    }
+
+    @Test(
+        "Rule I7: consent to a script lasts only if other programs of the user can change neither it nor its interpreter"
+    )
+    func consentToAScriptLastsOnlyIfItCannotBeChanged() {
+        let subject = python(script())
+        #expect(subject.text == "exe:/usr/bin/python3.11" && subject.strength == .weak)
+        #expect(subject.allowedConsents == [.once, .session, .always])
+        for unprotected in [python(script(isSystemFile: false)), python(script(), isSystemFile: false), python(nil)] {
+            #expect(unprotected.strength == .none && unprotected.allowedConsents == [.once])
+            #expect(!unprotected.isSame(as: unprotected) && !unprotected.isSame(as: subject))
+            #expect(!subject.isSame(as: unprotected))
+        }
+        #expect(python(script(isSystemFile: false)).json["script"] == ["path": "/usr/bin/report"])
+    }
+
+    @Test("Rules I7 and G7: another script, and a script that has changed, are another program")
+    func aScriptThatHasChangedIsAnotherProgram() {
+        let subject = python(script())
+        #expect(subject.isSame(as: python(script())) && subject.confirmed(by: python(script())) == subject)
+        for other in [script("/usr/share/report"), script(inode: 6), script(changed: 7), nil] {
+            #expect(!subject.isSame(as: python(other)))
+            #expect(subject.confirmed(by: python(other)) == python(nil))
+        }
+        #expect(python(nil).confirmed(by: subject) == python(nil))
     }
 
     @Test func anotherFileIsAnotherProgram() {

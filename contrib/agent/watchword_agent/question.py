@@ -45,12 +45,14 @@ class Space:
 
 @dataclasses.dataclass(frozen=True)
 class Requester:
-    """The requesting program. `name` is its own claim; `subject` is derived from the kernel."""
+    """The requesting program. `name` is its own claim; `subject` is derived from the kernel. `script` is the path of the script that an
+    interpreter runs, according to its command line; empty if there is none."""
 
     name: Optional[str]
     pid: int
     subject: str
     is_restricted: bool
+    script: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +77,15 @@ class ProgramPrompt:
     kind: PromptKind
     text: str
     program: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionLimits:
+    """The times in milliseconds after which an answer for the session is removed; `idle`, the time without use, is `None` if use does not
+    count."""
+
+    idle: Optional[int]
+    lifetime: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +119,7 @@ class Question:
     has_proposed_secret: bool = False
     known_users: tuple[KnownUser, ...] = ()
     persistence: tuple[str, ...] = ()
+    session_limits: Optional[SessionLimits] = None
     is_downgrade: bool = False
     #: The weaknesses of the challenge, from its offer.
     weaknesses: tuple[str, ...] = ()
@@ -186,7 +198,8 @@ def _challenge(request_id: int, params: Message, now: float) -> Question:
         _text(params, "url"), _text(params, "method"), _deadline(params, now),
         failures=failures if isinstance(failures, int) and failures > 0 else 0, problem=error.get("kind"),
         proposed_user=user if isinstance(user, str) else None, has_proposed_secret=proposed.get("hasPassword") is True,
-        known_users=_known_users(params), persistence=_texts(params, "persistenceAllowed"), is_downgrade=params.get("downgrade") is True,
+        known_users=_known_users(params), persistence=_texts(params, "persistenceAllowed"), session_limits=_session_limits(params),
+        is_downgrade=params.get("downgrade") is True,
         weaknesses=_weaknesses(params, space),
         issuers=_texts(space, "distinguishedNames"), chain=tuple(_certificate(one) for one in trust.get("chain", [])),
         trust_problems=_texts(trust, "problems"))
@@ -228,12 +241,18 @@ def _known_users(params: Message) -> tuple[KnownUser, ...]:
     return tuple(one for one in found if one.identifier and one.user)
 
 
+def _session_limits(params: Message) -> Optional[SessionLimits]:
+    limits = params.get("sessionLimits")
+    idle, lifetime = (limits.get("idleMs"), limits.get("lifetimeMs")) if isinstance(limits, dict) else (None, None)
+    return SessionLimits(idle if isinstance(idle, int) else None, lifetime) if isinstance(lifetime, int) else None
+
+
 def _requester(params: Message) -> Requester:
     requester = _object(params, "requester")
-    name, pid = requester.get("name"), requester.get("pid")
+    name, pid, script = requester.get("name"), requester.get("pid"), requester.get("script")
     return Requester(
         name if isinstance(name, str) and name else None, pid if isinstance(pid, int) else 0, _text(requester, "subject"),
-        requester.get("restricted") is True)
+        requester.get("restricted") is True, _text(script, "path") if isinstance(script, dict) else "")
 
 
 def _certificate(one: Message) -> Certificate:

@@ -105,6 +105,8 @@ def who(event: Event) -> str:
     path = client.get("executable")
     unknown = _("an unknown program") if client else _("the broker")
     program = shown(path, PATH_LIMIT) if path else shown(client.get("name")) or unknown
+    if client.get("script"):
+        program = _("{script}, run by {program}").format(script=shown(client["script"], PATH_LIMIT), program=program)
     parts = [when(event.get("time")), _("{program}, process {pid}").format(program=program, pid=client["pid"]) if "pid" in client else program]
     is_about_keeping = event.get("kind") in ("credentialStored", "credentialForgotten", "credentialDefaultChanged")
     sources = _PLACES if is_about_keeping else _SOURCES

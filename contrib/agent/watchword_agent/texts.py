@@ -15,6 +15,8 @@ LIST_LIMIT = 6
 STOP_ASKING = N_("Stop Asking _for This Program")
 STOP_PROMPTS = N_("Stop All Prompts _from {program}")
 STOP_ASKING_HINT = N_("No more prompts for it until you run “watchword prompts resume” or the broker restarts")
+STOP_ASKING_SCRIPT_HINT = N_(
+    "No more prompts for {program}, whatever script it runs, until you run “watchword prompts resume” or the broker restarts")
 
 _MONTHS = (
     N_("January"), N_("February"), N_("March"), N_("April"), N_("May"), N_("June"), N_("July"), N_("August"), N_("September"),
@@ -79,7 +81,7 @@ def title(question: Question) -> str:
 def heading(question: Question) -> str:
     """Returns the question as a heading."""
     if question.kind is Kind.CONSENT:
-        return _("Let “{program}” use your login?").format(program=program(question.requester))
+        return _("Let “{program}” use your login?").format(program=script(question.requester) or program(question.requester))
     if question.prompt:
         caller = quoted(question.prompt.program, 40)
         return _("{program} asks:").format(program=caller) if question.prompt.program else _("A program asks:")
@@ -192,22 +194,41 @@ def program(requester: Requester) -> str:
     return _("an unknown program")
 
 
+def stop_asking_hint(requester: Requester) -> str:
+    """Returns the effect of stopping all prompts, which applies to all scripts of an interpreter."""
+    return _(STOP_ASKING_SCRIPT_HINT).format(program=program(requester)) if requester.script else _(STOP_ASKING_HINT)
+
+
+def script(requester: Requester) -> str:
+    """Returns the name of the script that an interpreter runs, or nothing."""
+    return shown(requester.script.rpartition("/")[2] or requester.script)
+
+
+def caller(requester: Requester) -> str:
+    """Returns the program's name, or the script's name and that of its interpreter."""
+    if not requester.script:
+        return program(requester)
+    return _("{script}, run by {program}").format(script=script(requester), program=program(requester))
+
+
 def asked_by(requester: Requester) -> str:
     """Returns a line that names the program."""
-    return _("Asked by {program}").format(program=program(requester))
+    return _("Asked by {program}").format(program=caller(requester))
 
 
 def program_place(requester: Requester) -> str:
     """Returns the program's path or subject, its process, the name it claims, and whether it uses the restricted socket."""
     kind, _colon, name = requester.subject.partition(":")
     place = shown(name, PATH_LIMIT)
+    if requester.script:
+        place = _("{script}, run by {program}").format(script=shown(requester.script, PATH_LIMIT), program=place)
     if kind != "exe":
         kinds = {
             "flatpak": _("Flatpak application {name}"), "snap": _("Snap application {name}"),
             "apparmor": _("AppArmor profile {name}"), "unit": _("systemd unit {name}")}
         place = kinds[kind].format(name=place) if kind in kinds else _("Cannot be identified")
     parts = [place, _("process {pid}").format(pid=requester.pid)]
-    if requester.name and requester.name != program(requester):
+    if requester.name and requester.name not in (program(requester), script(requester)):
         parts.append(_("calls itself {name}").format(name=quoted(requester.name, 40)))
     if requester.is_restricted:
         parts.append(_("in a container or on another machine"))
@@ -246,11 +267,32 @@ def trust_summary(question: Question) -> str:
     return _("The server's certificate does not prove it. If you trust it anyway, others may read what you send.")
 
 
-def session_hint(kind: Kind) -> str:
-    """Returns how long the session lasts. Its limits are in the broker's configuration, which the agent does not know."""
-    if kind in (Kind.LOGIN, Kind.TOKEN):
-        return _("For this session: in memory for a limited time, at most until the computer sleeps.")
-    return _("For this session: at most until the computer sleeps.")
+def session_hint(question: Question) -> str:
+    """Returns how long an answer for the session is stored."""
+    limits = question.session_limits
+    # Consent has no time limit; an older broker does not state the limits of the others.
+    if limits is None:
+        return _("For this session: at most until the computer sleeps.")
+    lifetime = span(limits.lifetime)
+    if limits.idle is None or limits.idle >= limits.lifetime:
+        return _("For this session: until the computer sleeps, at most {lifetime}.").format(lifetime=lifetime)
+    return _("For this session: until it is unused for {idle} or the computer sleeps, at most {lifetime}.").format(
+        idle=span(limits.idle), lifetime=lifetime)
+
+
+def span(milliseconds: int) -> str:
+    """Formats a time in the largest unit in which it is a whole number, rounded up to minutes from two minutes on, so that the real
+    time is not longer."""
+    seconds = -(-max(0, milliseconds) // 1000)
+    if seconds > 120:
+        seconds = -(-seconds // 60) * 60
+    if seconds and seconds % 86400 == 0:
+        return ngettext("{number} day", "{number} days", seconds // 86400).format(number=seconds // 86400)
+    if seconds and seconds % 3600 == 0:
+        return ngettext("{number} hour", "{number} hours", seconds // 3600).format(number=seconds // 3600)
+    if seconds and seconds % 60 == 0:
+        return ngettext("{number} minute", "{number} minutes", seconds // 60).format(number=seconds // 60)
+    return ngettext("{number} second", "{number} seconds", seconds).format(number=seconds)
 
 
 def is_grave(question: Question) -> bool:
@@ -303,6 +345,9 @@ def validity(certificate: Certificate) -> str:
 
 def strength(question: Question) -> str:
     """Returns how reliably the program is identified."""
+    if question.requester.script:
+        return _("Other programs that run as you can claim to be this script") if question.strength == "weak" else _(
+            "The script can be changed, or be another one")
     return {
         "strong": _("Verified: other programs cannot use this name"),
         "weak": _("Other programs that run as you can imitate it"),

@@ -29,6 +29,12 @@ type Resolved struct {
 	User        string `json:"user"`
 }
 
+// SessionLimits are the times after which an answer for the session is removed: without use, unless IdleMs is nil, and in any case.
+type SessionLimits struct {
+	IdleMs     *int `json:"idleMs"`
+	LifetimeMs int  `json:"lifetimeMs"`
+}
+
 // Challenge is a challenge of the broker. Raw contains all of its members.
 type Challenge struct {
 	ID                   string          `json:"challengeId"`
@@ -40,6 +46,7 @@ type Challenge struct {
 	PreviousFailureCount int             `json:"previousFailureCount"`
 	Accepts              []string        `json:"accepts"`
 	PersistenceAllowed   []string        `json:"persistenceAllowed"`
+	SessionLimits        *SessionLimits  `json:"sessionLimits"`
 	DeadlineMs           int             `json:"deadlineMs"`
 	Raw                  json.RawMessage `json:"-"`
 }

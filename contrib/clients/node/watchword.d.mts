@@ -90,9 +90,11 @@ export interface Challenge {
   error: { kind: string, message: string } | null
   accepts: ('password' | 'token' | 'header' | 'certificate' | 'trust')[]
   persistenceAllowed: Persistence[]
+  /** How long an answer for the session is stored; present if `persistenceAllowed` contains it. `idleMs` is absent for `serverTrust`. */
+  sessionLimits?: { idleMs?: number, lifetimeMs: number }
   url: string
   method: string
-  requester: { name: string | null, pid: number, subject: string, restricted?: boolean }
+  requester: { name: string | null, pid: number, subject: string, script?: { path: string }, restricted?: boolean }
   deadlineMs: number
   knownUsers?: KnownUser[]
   state?: string

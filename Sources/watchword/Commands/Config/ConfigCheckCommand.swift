@@ -1,6 +1,8 @@
 import ArgumentParser
+import Glibc
 import JSONText
 import WatchwordClient
+import WatchwordProtocol
 
 struct ConfigCheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,8 +30,11 @@ struct ConfigCheckCommand: ParsableCommand {
     }
 
     private func report(_ check: (status: Int32, lines: [String])) throws {
+        let path = file ?? ConfigurationLocation.path { name in getenv(name).map { String(cString: $0) } }
         let result: JSON = [
-            "inOrder": .boolean(check.status == 0), "lines": .array(check.lines.map { .string($0) }),
+            // Without a file the defaults apply, which are in order.
+            "exists": .boolean(path.map { access($0, F_OK) == 0 } ?? false), "inOrder": .boolean(check.status == 0),
+            "lines": .array(check.lines.map { .string($0) }),
         ]
         print(result.line)
         if check.status != 0 { throw ExitCode(check.status > 0 ? check.status : ExitStatus.failedToStart) }

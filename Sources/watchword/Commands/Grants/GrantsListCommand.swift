@@ -26,10 +26,16 @@ struct GrantsListCommand: ParsableCommand {
 
     private static func row(_ grant: JSON) -> [String] {
         [
-            (grant["id"]?.string ?? "").shortened, (grant["subject"]?["id"]?.string ?? "").shortened(to: 300),
+            (grant["id"]?.string ?? "").shortened, program(grant["subject"]),
             words(grant["allow"]?.string), (grant["user"]?.string ?? "").shortened, SpaceText.site(grant),
             SpaceText.realm(grant) ?? "", SpaceText.scheme(grant) ?? "",
         ]
+    }
+
+    /// Returns the subject, followed by the script of an interpreter.
+    private static func program(_ subject: JSON?) -> String {
+        let parts = [subject?["id"]?.string, subject?["script"]?["path"]?.string]
+        return parts.compactMap { $0?.shortened(to: 300) }.joined(separator: " ")
     }
 
     private static func words(_ consent: String?) -> String {

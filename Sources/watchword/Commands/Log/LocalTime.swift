@@ -5,7 +5,7 @@ import WatchwordProtocol
 enum LocalTime {
     /// Returns a time with its UTC offset (RFC 3339), which `--since` accepts.
     /// - Parameter milliseconds: Milliseconds since 1970.
-    static func text(_ milliseconds: Int) -> String {
+    static func text(_ milliseconds: Int, hasMilliseconds: Bool = true) -> String {
         let (seconds, fraction) = (
             Int((Double(milliseconds) / 1000).rounded(.down)), (milliseconds % 1000 + 1000) % 1000
         )
@@ -13,7 +13,7 @@ enum LocalTime {
         localtime_r(&time, &parts)
         // The local time is formatted as UTC, and its offset is appended.
         let offset = parts.tm_gmtoff / 60
-        let shown = UTCTime.text((seconds + parts.tm_gmtoff) * 1000 + fraction).dropLast()
+        let shown = UTCTime.text((seconds + parts.tm_gmtoff) * 1000 + fraction).dropLast(hasMilliseconds ? 1 : 5)
         let (hours, minutes) = (abs(offset) / 60, abs(offset) % 60)
         return "\(shown)\(offset < 0 ? "-" : "+")\(hours < 10 ? "0" : "")\(hours):\(minutes < 10 ? "0" : "")\(minutes)"
     }

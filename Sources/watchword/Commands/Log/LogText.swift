@@ -4,19 +4,22 @@ import WatchwordProtocol
 /// Formats a record as a line for people: time, program, action, server, user. Safe for a terminal.
 enum LogText {
     static func line(_ event: JSON) -> String {
-        let time = event["time"]?.string.flatMap(UTCTime.milliseconds).map(LocalTime.text) ?? "?"
+        let time = event["time"]?.string.flatMap(UTCTime.milliseconds).map { LocalTime.text($0) } ?? "?"
         return "\(time)  \(who(event["client"]))  \(what(event))"
     }
 
-    /// Returns the program as named by the kernel, followed by the name that it gave itself.
+    /// Returns the program as named by the kernel, followed by its script, and by the name that it gave itself.
     private static func who(_ client: JSON?) -> String {
         guard let client else { return "the broker" }
-        let path = client["executable"]?.string
-        let program = path.map { String($0.split(separator: "/").last ?? "?").shortened }
+        func file(_ member: String) -> String? {
+            client[member]?.string.map { String($0.split(separator: "/").last ?? "?").shortened }
+        }
+        let program = file("executable")
+        let script = file("script").map { " \($0)" } ?? ""
         let name = client["name"]?.string?.shortened
         let pid = client["pid"]?.integer ?? 0
         let own = name.flatMap { program == nil || $0 == program ? nil : " \"\($0)\"" } ?? ""
-        return "\(program ?? name ?? "unknown")[\(pid)]\(own)"
+        return "\(program ?? name ?? "unknown")[\(pid)]\(script)\(own)"
     }
 
     private static func what(_ event: JSON) -> String {

@@ -23,7 +23,7 @@ def _wants_no_more(question: Question, dialogue: Dialogue) -> bool:
     if not question.is_repeated:
         return False
     text = "\n".join([
-        _("Stop all prompts for {program}?").format(program=texts.program(question.requester)), _(texts.STOP_ASKING_HINT)])
+        _("Stop all prompts for {program}?").format(program=texts.program(question.requester)), texts.stop_asking_hint(question.requester)])
     return dialogue.choose(text, [("stop", _("Stop asking"))], _("No")) == "stop"
 
 
@@ -55,7 +55,7 @@ def introduction(question: Question, dialogue: Dialogue) -> str:
 
 def _lines(question: Question) -> list[Line]:
     requester = question.requester
-    asked_by = Line(_("Asked by {program} ({place})").format(program=texts.program(requester), place=texts.program_place(requester)))
+    asked_by = Line(_("Asked by {program} ({place})").format(program=texts.caller(requester), place=texts.program_place(requester)))
     if question.prompt:
         shown_lines = texts.prompt_text(question.prompt).split("\n")
         # The question is usually in the last lines, and its subject in the first.
@@ -82,7 +82,17 @@ def _lines(question: Question) -> list[Line]:
             Line(_("Scheme: {scheme}.").format(scheme=texts.scheme(question.space))),
             Line(texts.known_users(question) or "")]
     return lines + [
+        Line(texts.session_hint(question) if _offers_session(question) else "", is_whole=True, is_optional=True),
         asked_by, Line(_("for {fetch}").format(fetch=texts.fetch(question)), is_whole=True, is_optional=True)]
+
+
+def _offers_session(question: Question) -> bool:
+    """Whether the answer is stored for the session: always, except for trust and consent, where the person chooses."""
+    if question.kind is Kind.CONSENT:
+        return "session" in question.allows
+    if question.kind is Kind.TRUST:
+        return answers.KEEP_SESSION in answers.allowed_persistence(question)
+    return answers.usual_keep(question) == answers.KEEP_SESSION
 
 
 def _certificate(question: Question) -> list[Line]:

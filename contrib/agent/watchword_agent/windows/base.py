@@ -90,7 +90,7 @@ class QuestionWindow(Adw.Window):
         """Appends the row that expands to the given rows, the requesting program, its fetch, and the button `without`, which
         continues without a credential."""
         requester = self.question.requester
-        asked_by = f"{texts.program(requester)}\n{texts.program_place(requester)}"
+        asked_by = f"{texts.caller(requester)}\n{texts.program_place(requester)}"
         details = parts.Details(_("_Details"), texts.asked_by(requester))
         fetch = [] if self.question.prompt else [(_("For"), texts.fetch(self.question))]
         details.append(parts.facts(*rows, (_("Asked by"), asked_by), *fetch))
@@ -165,7 +165,7 @@ class QuestionWindow(Adw.Window):
         """Adds the button that stops all prompts, if a question of this program was refused before."""
         if self.question.is_repeated:
             stop = parts.button(texts.stop_asking(self.question), self._stop_asking, "flat")
-            stop.set_tooltip_text(_(texts.STOP_ASKING_HINT))
+            stop.set_tooltip_text(texts.stop_asking_hint(self.question.requester))
             self.add_delayed(stop)
 
     def _stop_asking(self) -> None:
@@ -253,5 +253,5 @@ def keep_choice(question: Question, title: str) -> parts.Choice:
         answers.KEEP_SESSION: _("For Th_is Session"),
         answers.KEEP_KEYRING: _("_Always") if question.kind is Kind.TRUST else _("In the _Keyring")}
     allowed = answers.allowed_persistence(question)
-    hint = texts.session_hint(question.kind) if answers.KEEP_SESSION in allowed else ""
+    hint = texts.session_hint(question) if answers.KEEP_SESSION in allowed else ""
     return parts.Choice(title, [(one, words[one]) for one in allowed], answers.usual_keep(question), hint)

@@ -23,8 +23,8 @@ class ConsentWindow(base.QuestionWindow):
         self.add(parts.facts(*rows))
         words = {"once": _("_Once"), "session": _("For Th_is Session"), "always": _("_Always")}
         offered = [one for one in words if one in question.allows] or ["once"]
-        self._how_long = parts.Choice(_("Allow it"), [(one, words[one]) for one in offered], offered[0],
-            texts.session_hint(question.kind) if "session" in offered else "")
+        self._how_long = parts.Choice(_("Allow this script") if question.requester.script else _("Allow it"), [(one, words[one]) for one in offered], offered[0],
+            texts.session_hint(question) if "session" in offered else "")
         self.add(self._how_long)
         self.add_details((_("Scheme"), texts.scheme(question.space)))
         refusing = self.add_refusing(_("_No"), answers.refusal(question))

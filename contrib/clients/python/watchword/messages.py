@@ -89,7 +89,14 @@ class ChallengeError(TypedDict):
     message: str
 
 
+class Script(TypedDict):
+    """The script that an interpreter runs, according to its command line."""
+
+    path: str
+
+
 class _Requester(TypedDict, total=False):
+    script: Script
     restricted: bool
 
 
@@ -99,7 +106,18 @@ class Requester(_Requester):
     subject: str
 
 
+class _SessionLimits(TypedDict, total=False):
+    idleMs: int
+
+
+class SessionLimits(_SessionLimits):
+    """How long an answer for the session is stored: `idleMs` without use, which is absent for `serverTrust`, and at most `lifetimeMs`."""
+
+    lifetimeMs: int
+
+
 class _Challenge(TypedDict, total=False):
+    sessionLimits: SessionLimits
     knownUsers: List[KnownUser]
     state: str
     downgrade: Literal[True]

@@ -29,6 +29,8 @@ pub struct Challenge {
     pub accepts: Vec<CredentialType>,
     #[serde(default)]
     pub persistence_allowed: Vec<Persistence>,
+    /// How long an answer for the session is stored; `None` if it is not allowed.
+    pub session_limits: Option<SessionLimits>,
     /// The time for the answer in milliseconds, from delivery.
     pub deadline_ms: u64,
     /// The server has accepted a stronger scheme here before.
@@ -36,6 +38,16 @@ pub struct Challenge {
     pub downgrade: bool,
     /// The state of the last answer of type header, in the next round of its scheme.
     pub state: Option<Secret>,
+}
+
+/// The times after which an answer for the session is removed, in milliseconds.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionLimits {
+    /// The time without use; `None` for a decision about a server's certificate.
+    pub idle_ms: Option<u64>,
+    pub lifetime_ms: u64,
 }
 
 /// The scope in which a credential is valid. `realm` is untrusted text from the server.
