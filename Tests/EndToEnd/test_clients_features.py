@@ -4,12 +4,14 @@ import json
 import os
 import pathlib
 import shutil
+import threading
 
 import pytest
 
 from rig.client_sites import LARGE
 from rig.clients import CLIENTS, site  # noqa: F401
 from rig.languages import built
+from rig.scripted import basic_server, response
 from rig.terminal import Terminal
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
@@ -208,3 +210,30 @@ def test_no_secret_is_an_argument_of_a_program_of_the_shell(bash, site, tmp_path
     arguments = (tmp_path / "arguments").read_bytes()
     assert b"fetch/start" in arguments and site.password.encode() not in arguments
     os.unlink(tmp_path / "login"), os.unlink(tmp_path / "url")
+
+
+def test_the_asynchronous_swift_client_fetches_all_urls_at_once(client, stage):
+    """Each request is answered only after both have arrived, and the pages are in the order of the arguments."""
+    both = threading.Barrier(2, timeout=20)
+
+    def handle(request):
+        both.wait()
+        return response(200, request.target.encode())
+
+    server, language = stage.server(handle), client("swift-async")
+    done = language.run(f"{server.url}/b", stage.broker().socket, command=[*language.command, f"{server.url}/a"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"/a/b", b"")
+
+
+def test_the_asynchronous_swift_client_logs_in_for_all_fetches(client, stage, tmp_path):
+    """The answer function of one fetch also serves the other, which has one, too."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    login = tmp_path / "login"
+    login.touch(mode=0o600)
+    login.write_text(f"bob\n{password}\n")
+    language = client("swift-async")
+    done = language.run(f"{server.url}/b", stage.broker().socket, login, command=[*language.command, f"{server.url}/a"])
+    login.unlink()
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"welcomewelcome", b"")

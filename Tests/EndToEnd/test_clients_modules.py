@@ -84,4 +84,4 @@ def test_a_client_sends_the_version_of_the_product(language, tmp_path, tmp_path_
         done = built(language, tmp_path_factory).run("http://127.0.0.1:1/", path, login)
         thread.join(10)
     assert done.returncode != 0 and b"refused" in done.stderr
-    assert (asked[0]["method"], asked[0]["params"]["client"]) == ("initialize", {"name": language, "version": VERSION})
+    assert (asked[0]["method"], asked[0]["params"]["client"]) == ("initialize", {"name": language.partition("-")[0], "version": VERSION})

@@ -17,7 +17,9 @@ SCRIPTS = {
     "go": ("go/example/main.go", ["./built"]),
     "rust": ("rust/examples/example.rs", ["./built"]),
     "perl": ("perl/example.pl", ["perl", "-I.", "example.pl"]),
-    "swift": ("swift/main.swift", None),
+    # Built together with the other Swift programs.
+    "swift": ("swift/main.swift", "ClientExample"),
+    "swift-async": ("swift/async/main.swift", "AsyncClientExample"),
 }
 
 
@@ -44,10 +46,9 @@ class Language:
     def __init__(self, name, folder):
         self.name = name
         path, self.command = SCRIPTS[name]
-        if self.command is None:
-            # Built together with the other scripts.
+        if isinstance(self.command, str):
             assert shown(path) == (CLIENTS / path).read_text(), "the script in the README differs from the one in the client's folder"
-            self.folder, self.command = folder, [program("ClientExample")]
+            self.folder, self.command = folder, [program(self.command)]
             return
         self.folder = pathlib.Path(folder) / name
         shutil.copytree(CLIENTS / name, self.folder, ignore=shutil.ignore_patterns("__pycache__", "target"))
