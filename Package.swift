@@ -205,7 +205,7 @@ let package = Package(
         .testTarget(
             name: "watchwordTests",
             dependencies: [
-                "watchword", "WatchwordProtocol", "JSONText",
+                "watchword", "Configuration", "WatchwordProtocol", "JSONText",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
