@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from rig.bodies import eventually
 from rig.client_sites import LARGE
 from rig.clients import CLIENTS, site  # noqa: F401
 from rig.languages import built
@@ -96,11 +97,26 @@ def test_rust(client, run, site):
     assert (language.folder / "streamed").read_bytes() == LARGE and site.given_up.wait(10)
 
 
-def test_the_rust_crate_has_few_dependencies_and_its_own_tests_pass(client):
+@pytest.mark.tier3("compiles tokio, which takes a minute")
+def test_asynchronous_rust(client, run, site):
+    language = client("rust-async")
+    programs = language.folder / "tokio" / "src" / "bin"
+    programs.mkdir()
+    shutil.copy(PROGRAMS / "asynchronous.rs", programs / "features.rs")
+    language.tool("cargo", "build", "-q", "--bin", "features", folder=language.folder / "tokio")
+    assert run(language, ["target/debug/features"]).splitlines() == [
+        "resolved true", "own challengeCancelled 200", f"atOnce {','.join(['200'] * 20)}", "refused cannotConnect", "agent 403",
+        "dropped true", "streaming 200 first", "after 200"]
+    assert (language.folder / "streamed").read_bytes() == LARGE
+    eventually(lambda: sorted(site.ended_early) == ["/silent", "/slow"], lambda: site.ended_early)
+
+
+@pytest.mark.parametrize("features, passed", [([], 6), (["--features", "async"], 13)], ids=["blocking", "async"])
+def test_the_rust_crate_has_few_dependencies_and_its_own_tests_pass(client, features, passed):
     language = client("rust")
-    direct = language.tool("cargo", "tree", "-q", "--offline", "--depth", "1", "--prefix", "none").splitlines()[1:]
+    direct = language.tool("cargo", "tree", "-q", "--offline", "--depth", "1", "--prefix", "none", *features).splitlines()[1:]
     assert [line.split()[0] for line in direct] == ["serde", "serde_json", "zeroize"]
-    assert "test result: ok. 6 passed" in language.tool("cargo", "test", "-q", "--lib")
+    assert f"test result: ok. {passed} passed" in language.tool("cargo", "test", "-q", "--lib", *features)
 
 
 @pytest.mark.parametrize("expression", [

@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 from rig.clients import CLIENTS
-from rig.languages import SCRIPTS, built
+from rig.languages import LANGUAGES, built
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
 ROOT = CLIENTS.parents[1]
@@ -56,7 +56,7 @@ def test_the_go_client_has_every_kind_of_error():
     assert kinds == [error["kind"] for error in json.loads((ROOT / "Protocol/errors.json").read_text())]
 
 
-@pytest.mark.parametrize("language", list(SCRIPTS))
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_client_sends_the_version_of_the_product(language, tmp_path, tmp_path_factory):
     """The scripted broker refuses `initialize`."""
     path, asked = tmp_path / "scripted.sock", []
