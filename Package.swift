@@ -52,6 +52,7 @@ let package = Package(
         .executable(name: "watchwordd", targets: ["watchwordd"]),
         .executable(name: "watchword", targets: ["watchword"]),
         .library(name: "WatchwordClient", targets: ["WatchwordClient"]),
+        .library(name: "WatchwordAsync", targets: ["WatchwordAsync"]),
     ],
     dependencies: [
         dependency("swift-argument-parser", from: "1.8.2"),
@@ -117,6 +118,11 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // Apart from the client, because the helper needs neither its actor nor its thread.
+        .target(
+            name: "WatchwordAsync", dependencies: ["WatchwordClient", "WatchwordProtocol", "JSONText", "Threads"],
+            swiftSettings: strict),
+
         // Programs.
         .executableTarget(
             name: "watchwordd",
@@ -139,9 +145,12 @@ let package = Package(
             linkerSettings: linking
         ),
 
-        // The client's example, so that it is built wherever everything is.
+        // The clients' examples, so that they are built wherever everything is.
         .executableTarget(
-            name: "ClientExample", dependencies: ["WatchwordClient"], path: "contrib/clients/swift",
+            name: "ClientExample", dependencies: ["WatchwordClient"], path: "contrib/clients/swift", exclude: ["async"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "AsyncClientExample", dependencies: ["WatchwordAsync"], path: "contrib/clients/swift/async",
             swiftSettings: strict),
 
         // Tests mirror Sources, target for target.
@@ -196,12 +205,13 @@ let package = Package(
         .testTarget(
             name: "watchwordTests",
             dependencies: [
-                "watchword", "WatchwordProtocol", "JSONText",
+                "watchword", "Configuration", "WatchwordProtocol", "JSONText",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "WatchwordClientTests", dependencies: ["WatchwordClient", "WatchwordProtocol", "JSONText"],
+            name: "WatchwordClientTests",
+            dependencies: ["WatchwordClient", "WatchwordAsync", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
     ],
     cxxLanguageStandard: .cxx17

@@ -32,14 +32,15 @@ public enum ManualPage {
     }
 
     private static func section(of table: String) -> [String] {
-        [".SH [\(escaped(table))]"]
-            + ConfigurationOption.inTable(table).flatMap { option in
-                [
-                    ".TP", ".B \(literal(option.name))", escaped(option.summary), ".br",
-                    "Value: \(escaped(option.type.text)).",
-                    option.defaultText.map { "Default: \(literal($0))." } ?? "By default the option is not set.",
-                ]
-            }
+        [".SH [\(escaped(table))]"] + ConfigurationOption.inTable(table).flatMap(item)
+    }
+
+    private static func item(_ option: ConfigurationOption) -> [String] {
+        var lines = [".TP", ".B \(literal(option.name))"]
+        lines += wrapped(escaped(option.summary)) + [".br"]
+        lines += wrapped("Value: \(escaped(option.type.text)).")
+        lines += wrapped(option.defaultText.map { "Default: \(literal($0))." } ?? "By default the option is not set.")
+        return lines
     }
 
     private static var hostPatterns: [String] {
@@ -73,18 +74,37 @@ public enum ManualPage {
     private static let tail = [".SH SEE ALSO", ".BR watchword (1),", ".BR watchwordd (1)"]
 
     private static func paragraphs(_ texts: String...) -> [String] {
-        Array(texts.map { [escaped($0)] }.joined(separator: [".PP"]))
+        Array(texts.map { wrapped(escaped($0)) }.joined(separator: [".PP"]))
     }
 
     private static func entries(_ entries: [(tag: String, text: String)]) -> [String] {
-        entries.flatMap { [".TP", ".B \(literal($0.tag))", escaped($0.text)] }
+        entries.flatMap { [".TP", ".B \(literal($0.tag))"] + wrapped(escaped($0.text)) }
+    }
+
+    /// The maximum length of a line. mandoc(1) reports lines of more than 80 bytes.
+    private static let widestLine = 78
+
+    /// Breaks escaped text into lines, at spaces.
+    public static func wrapped(_ text: String) -> [String] {
+        var lines: [String] = []
+        for word in text.split(separator: " ") {
+            if let last = lines.last, last.utf8.count + 1 + word.utf8.count <= widestLine {
+                lines[lines.count - 1] = "\(last) \(word)"
+            } else {
+                lines.append(asText(String(word)))
+            }
+        }
+        return lines
     }
 
     /// Escapes text for roff.
     private static func escaped(_ text: String) -> String {
-        let safe = text.map { $0 == "\\" ? "\\e" : String($0) }.joined()
-        // A leading dot or apostrophe would make the line a roff request.
-        return safe.hasPrefix(".") || safe.hasPrefix("'") ? "\\&\(safe)" : safe
+        asText(text.map { $0 == "\\" ? "\\e" : String($0) }.joined())
+    }
+
+    /// Prevents that a leading dot or apostrophe makes the line a roff request.
+    private static func asText(_ line: String) -> String {
+        line.hasPrefix(".") || line.hasPrefix("'") ? "\\&\(line)" : line
     }
 
     /// Escapes text that a reader may copy: hyphens and quotation marks stay ASCII.

@@ -1,11 +1,11 @@
 internal import CPlatform
 internal import JSONText
-internal import WatchwordProtocol
+package import WatchwordProtocol
 
 /// Sends and receives the messages of one connection to the broker.
 final class MessageChannel {
     private let socket: UnixSocket
-    private var decoder = FrameDecoder()
+    private var reader = MessageReader()
     /// The received messages that have not been taken, oldest first.
     private(set) var received: [IncomingMessage] = []
 
@@ -27,7 +27,21 @@ final class MessageChannel {
     func putBack(_ messages: [IncomingMessage]) { received = messages + received }
 
     /// Reads the available bytes, and decodes their messages. Blocks if there are none.
-    func receive() throws(ClientFailure) {
+    func receive() throws(ClientFailure) { try reader.receive(from: socket) { received.append($0) } }
+
+    func send(_ message: OutgoingMessage) throws(ClientFailure) { try socket.send(message) }
+}
+
+/// Decodes the messages that one connection receives.
+package struct MessageReader: ~Copyable {
+    private var decoder = FrameDecoder()
+
+    package init() {}
+
+    /// Waits for bytes, and passes the messages that they complete to `take`.
+    package mutating func receive(
+        from socket: borrowing UnixSocket, _ take: (IncomingMessage) -> Void
+    ) throws(ClientFailure) {
         var problem: ClientFailure?
         try socket.receive { bytes throws(ClientFailure) in
             do throws(FramingFailure) {
@@ -38,7 +52,7 @@ final class MessageChannel {
                     }
                     let limits = JSONLimits(depth: Limits.messageDepth, values: Limits.messageValues)
                     do throws(JSONFailure) {
-                        received.append(IncomingMessage(try JSON.parse(text, limits: limits)))
+                        take(IncomingMessage(try JSON.parse(text, limits: limits)))
                     } catch {
                         problem = .protocolViolation("\(error)")
                     }
@@ -49,9 +63,11 @@ final class MessageChannel {
         }
         if let problem { throw problem }
     }
+}
 
+extension UnixSocket {
     /// Sends a message. It may contain a password, so it is assembled in memory that is wiped.
-    func send(_ message: OutgoingMessage) throws(ClientFailure) {
+    package func send(_ message: OutgoingMessage) throws(ClientFailure) {
         let json = message.json
         let count = json.serializedCount
         let line = Secret(capacity: count + 1) { destination in
@@ -59,6 +75,6 @@ final class MessageChannel {
             destination[count] = UInt8(ascii: "\n")
             return count + 1
         }
-        try line.withUnsafeBytes { bytes throws(ClientFailure) in try socket.send(bytes) }
+        try line.withUnsafeBytes { bytes throws(ClientFailure) in try send(bytes) }
     }
 }

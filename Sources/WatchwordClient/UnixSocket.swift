@@ -1,15 +1,15 @@
 internal import CPlatform
 internal import Glibc
-internal import WatchwordProtocol
+package import WatchwordProtocol
 
 /// A Unix stream socket, connected to a process of the same user.
-struct UnixSocket: ~Copyable {
+package struct UnixSocket: ~Copyable, Sendable {
     let descriptor: Int32
 
     /// The time limit for connect(2), which blocks only if the queue of a stopped broker is full.
     private static let connectSeconds = 10
 
-    init(connectingTo location: SocketLocation) throws(ClientFailure) {
+    package init(connectingTo location: SocketLocation) throws(ClientFailure) {
         let path = location.path
         guard path.utf8.count <= SocketLocation.longestPath else {
             throw .cannotStart(
@@ -43,6 +43,9 @@ struct UnixSocket: ~Copyable {
     }
 
     deinit { close(descriptor) }
+
+    /// Ends both directions: a `receive` of another thread fails.
+    package func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     func send(_ bytes: UnsafeRawBufferPointer) throws(ClientFailure) {
         var rest = bytes

@@ -7,7 +7,8 @@ public import WatchwordProtocol
 ///     let broker = try Watchword()
 ///     let page = try broker.fetch("https://intranet.example/report") { challenge in .login(user: "bob", password: secret) }
 ///
-/// This class is not thread-safe. `BrokerConnection` supports the whole protocol.
+/// This class is not thread-safe. `AsyncWatchword` of the module WatchwordAsync makes several fetches at a time, and
+/// `BrokerConnection` supports the whole protocol.
 public final class Watchword {
     /// A response of any status.
     public struct Response: Sendable {
@@ -17,6 +18,15 @@ public final class Watchword {
         public let body: [UInt8]
         /// The result of `fetch/run`.
         public let details: JSON
+
+        package init(_ result: JSON, body: [UInt8]) {
+            status = result["status"]?.integer ?? 0
+            headers = (result["headers"]?.elements ?? []).map { field in
+                (name: field.elements?.first?.string ?? "", value: field.elements?.last?.string ?? "")
+            }
+            self.body = body
+            details = result
+        }
     }
 
     /// A challenge. Its texts come from the server and must not be trusted.
@@ -31,7 +41,7 @@ public final class Watchword {
         /// The parameters of `auth/challenge`.
         public let details: JSON
 
-        init(_ params: JSON) {
+        package init(_ params: JSON) {
             url = params["url"]?.string ?? ""
             realm = params["protectionSpace"]?["realm"]?.string
             authenticationMethod = params["protectionSpace"]?["authenticationMethod"]?.string ?? ""
@@ -47,8 +57,7 @@ public final class Watchword {
 
     /// Connects to the broker at `socket`; `nil` for the default path (`SocketLocation`).
     public init(name: String = "swift", socket: String? = nil) throws(ClientFailure) {
-        let variable = { (name: String) in getenv(name).map { String(cString: $0) } }
-        connection = try BrokerConnection(SocketLocation(explicit: socket, environment: variable, uid: getuid()))
+        connection = try BrokerConnection(SocketLocation(ofThisProcess: socket))
         connection.onNotification = { [weak self] method, params in
             if method == BrokerMethodName.authResolved.rawValue, let params { self?.onResolved(params) }
         }
@@ -65,11 +74,7 @@ public final class Watchword {
         _ params: FetchRunParams, answer: @escaping (Challenge) -> Answer
     ) throws(ClientFailure) -> Response {
         let result = try connection.call(FetchRun.fetch(params)) { answer(Challenge($0.params)).challengeAnswer }
-        let pairs = (result["headers"]?.elements ?? []).map { $0.elements ?? [] }
-        return Response(
-            status: result["status"]?.integer ?? 0,
-            headers: pairs.map { (name: $0.first?.string ?? "", value: $0.last?.string ?? "") },
-            body: try body(result["body"]), details: result)
+        return Response(result, body: try body(result["body"]))
     }
 
     private func body(_ json: JSON?) throws(ClientFailure) -> [UInt8] {
@@ -121,7 +126,7 @@ extension Watchword {
             }
         }
 
-        var challengeAnswer: ChallengeAnswer {
+        package var challengeAnswer: ChallengeAnswer {
             switch self {
             case .credential(let credential): .credential(credential)
             case .proceed: .proceed
@@ -153,5 +158,12 @@ extension Secret {
             return count
         }
         guard count < Self.room else { return nil }
+    }
+}
+
+extension SocketLocation {
+    /// The socket `explicit`; `nil` for that of the environment of this process.
+    package init(ofThisProcess explicit: String?) {
+        self.init(explicit: explicit, environment: { name in getenv(name).map { String(cString: $0) } }, uid: getuid())
     }
 }

@@ -27,11 +27,20 @@ import Testing
     }
 
     @Test func hasEveryOption() {
-        let page = ManualPage.roff()
+        // Without line breaks.
+        let page = ManualPage.roff().split(separator: "\n").joined(separator: " ")
         for option in ConfigurationOption.all {
             let name = option.name.split(separator: "-").joined(separator: "\\-")
-            #expect(page.contains("\n.B \(name)\n\(option.summary)\n.br\nValue: \(option.type.text).\n"))
+            #expect(page.contains(" .B \(name) \(option.summary) .br Value: \(option.type.text). "))
         }
+    }
+
+    @Test func linesAreBrokenAtSpaces() {
+        let long = String(repeating: "x", count: 90)
+        #expect(ManualPage.wrapped("a \(long) b") == ["a", long, "b"])
+        let first = String(repeating: "y", count: 76)
+        #expect(ManualPage.wrapped("\(first) z .next") == ["\(first) z", "\\&.next"])
+        #expect(ManualPage.wrapped("") == [])
     }
 
     @Test func itsExampleIsAFileWithTheDefaults() throws {

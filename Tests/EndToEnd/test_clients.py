@@ -6,9 +6,9 @@ import pytest
 
 from rig.client_sites import BINARY, LARGE
 from rig.clients import site  # noqa: F401
-from rig.languages import SCRIPTS, built, shown
+from rig.languages import LANGUAGES, SCRIPTS, built, shown
 
-pytestmark = pytest.mark.parametrize("language", list(SCRIPTS), indirect=True)
+pytestmark = pytest.mark.parametrize("language", LANGUAGES, indirect=True)
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,15 @@ import json
 import os
 import pathlib
 import shutil
+import threading
 
 import pytest
 
+from rig.bodies import eventually
 from rig.client_sites import LARGE
 from rig.clients import CLIENTS, site  # noqa: F401
 from rig.languages import built
+from rig.scripted import basic_server, response
 from rig.terminal import Terminal
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
@@ -94,11 +97,26 @@ def test_rust(client, run, site):
     assert (language.folder / "streamed").read_bytes() == LARGE and site.given_up.wait(30)
 
 
-def test_the_rust_crate_has_few_dependencies_and_its_own_tests_pass(client):
+@pytest.mark.tier3("compiles tokio, which takes a minute")
+def test_asynchronous_rust(client, run, site):
+    language = client("rust-async")
+    programs = language.folder / "tokio" / "src" / "bin"
+    programs.mkdir()
+    shutil.copy(PROGRAMS / "asynchronous.rs", programs / "features.rs")
+    language.tool("cargo", "build", "-q", "--bin", "features", folder=language.folder / "tokio")
+    assert run(language, ["target/debug/features"]).splitlines() == [
+        "resolved true", "own challengeCancelled 200", f"atOnce {','.join(['200'] * 20)}", "refused cannotConnect", "agent 403",
+        "dropped true", "streaming 200 first", "after 200"]
+    assert (language.folder / "streamed").read_bytes() == LARGE
+    eventually(lambda: sorted(site.ended_early) == ["/silent", "/slow"], lambda: site.ended_early)
+
+
+@pytest.mark.parametrize("features, passed", [([], 6), (["--features", "async"], 13)], ids=["blocking", "async"])
+def test_the_rust_crate_has_few_dependencies_and_its_own_tests_pass(client, features, passed):
     language = client("rust")
-    direct = language.tool("cargo", "tree", "-q", "--offline", "--depth", "1", "--prefix", "none").splitlines()[1:]
+    direct = language.tool("cargo", "tree", "-q", "--offline", "--depth", "1", "--prefix", "none", *features).splitlines()[1:]
     assert [line.split()[0] for line in direct] == ["serde", "serde_json", "zeroize"]
-    assert "test result: ok. 6 passed" in language.tool("cargo", "test", "-q", "--lib")
+    assert f"test result: ok. {passed} passed" in language.tool("cargo", "test", "-q", "--lib", *features)
 
 
 @pytest.mark.parametrize("expression", [
@@ -208,3 +226,30 @@ def test_no_secret_is_an_argument_of_a_program_of_the_shell(bash, site, tmp_path
     arguments = (tmp_path / "arguments").read_bytes()
     assert b"fetch/start" in arguments and site.password.encode() not in arguments
     os.unlink(tmp_path / "login"), os.unlink(tmp_path / "url")
+
+
+def test_the_asynchronous_swift_client_fetches_all_urls_at_once(client, stage):
+    """Each request is answered only after both have arrived, and the pages are in the order of the arguments."""
+    both = threading.Barrier(2, timeout=20)
+
+    def handle(request):
+        both.wait()
+        return response(200, request.target.encode())
+
+    server, language = stage.server(handle), client("swift-async")
+    done = language.run(f"{server.url}/b", stage.broker().socket, command=[*language.command, f"{server.url}/a"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"/a/b", b"")
+
+
+def test_the_asynchronous_swift_client_logs_in_for_all_fetches(client, stage, tmp_path):
+    """The answer function of one fetch also serves the other, which has one, too."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    login = tmp_path / "login"
+    login.touch(mode=0o600)
+    login.write_text(f"bob\n{password}\n")
+    language = client("swift-async")
+    done = language.run(f"{server.url}/b", stage.broker().socket, login, command=[*language.command, f"{server.url}/a"])
+    login.unlink()
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"welcomewelcome", b"")

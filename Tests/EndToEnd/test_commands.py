@@ -37,8 +37,11 @@ def says(done, code, *words):
     return True
 
 
-def refuses_usage(done, *words):
-    return done.returncode == 64 and done.stdout == b"" and all(word.encode() in done.stderr for word in ["Usage:", *words])
+def refuses_usage(command, done, *words):
+    """Whether the usage of this command was printed, which also is not that of one of its subcommands."""
+    usage = [line.decode() for line in done.stderr.splitlines() if line.startswith(b"Usage: ")]
+    assert len(usage) == 1 and f"{usage[0]} ".startswith((f"Usage: watchword {command} [", f"Usage: watchword {command} <")), done.stderr
+    return done.returncode == 64 and done.stdout == b"" and all(word.encode() in done.stderr for word in words)
 
 
 # Storing
@@ -108,23 +111,23 @@ def test_a_password_among_the_arguments_is_refused_and_taken_away(stage, shell):
     for arguments in [
         ["--user", f"bob:{password}", SITE], [f"--user=bob:{password}", SITE], [f"-ubob:{password}", SITE],
     ]:
-        assert refuses_usage(shell.run("credentials", "store", *arguments), "--user takes only a name")
+        assert refuses_usage("credentials store", shell.run("credentials", "store", *arguments), "--user takes only a name")
     for command in [
         ["credentials", "store", "--user", "bob"], ["credentials", "list"], ["credentials", "forget", "--site"], ["session", "clear"],
     ]:
-        assert refuses_usage(shell.run(*command, SITE.replace("//", f"//bob:{password}@")), "SITE must not contain a user")
-        assert refuses_usage(shell.run(*command, f"bob:{password}@intranet.example"), "SITE must start with http")
+        assert refuses_usage(" ".join(command[:2]), shell.run(*command, SITE.replace("//", f"//bob:{password}@")), "SITE must not contain a user")
+        assert refuses_usage(" ".join(command[:2]), shell.run(*command, f"bob:{password}@intranet.example"), "SITE must start with http")
 
 
 @pytest.mark.parametrize("site", ["", "intranet.example", "ftp://h", "https://", "https://h:0", "https://h:x", "https://a b", "https://[::1", "https:/h"])
 def test_a_site_is_a_url(shell, site):
-    assert refuses_usage(shell.run("credentials", "list", site), "SITE ")
+    assert refuses_usage("credentials list", shell.run("credentials", "list", site), "SITE ")
 
 
 def test_permanent_storage_needs_a_keyring(stage, shell):
     assert says(store(shell, "bob", stage.secret(), "--keep", "keyring"), 1, "no session bus", "nothing was stored", "--keep session")
-    assert refuses_usage(store(shell, "bob", "x", "--keep", "none"), "keep")
-    assert refuses_usage(store(shell, "bob", "x", "--scheme", "ntlm"), "scheme")
+    assert refuses_usage("credentials store", store(shell, "bob", "x", "--keep", "none"), "keep")
+    assert refuses_usage("credentials store", store(shell, "bob", "x", "--scheme", "ntlm"), "scheme")
     assert listed(shell) == []
 
 
@@ -175,7 +178,7 @@ def test_forgetting_by_id_and_by_site(stage, shell):
     assert shell.run("credentials", "forget", "--site", SITE).stdout == b"1 credential forgotten\n"
     assert shell.run("credentials", "forget", "--site", SITE).stdout == b"0 credentials forgotten\n"
     for arguments in [[], ["session:1", "--site", SITE], ["session:1", "--realm", "One"], ["--realm", "One"], ["bob"]]:
-        assert refuses_usage(shell.run("credentials", "forget", *arguments), "ID")
+        assert refuses_usage("credentials forget", shell.run("credentials", "forget", *arguments), "ID")
 
 
 def test_the_default_of_a_site(stage, shell):
@@ -199,7 +202,7 @@ def test_the_default_of_a_site(stage, shell):
         assert shell.run("fetch", server.url).stdout == user.encode()
     assert says(shell.run("credentials", "default", "session:99"), 1, "with this id", "watchword credentials list")
     assert says(shell.run("credentials", "default", "keyring:/none"), 1, "with this id")
-    assert refuses_usage(shell.run("credentials", "default", "99"), "session:7")
+    assert refuses_usage("credentials default", shell.run("credentials", "default", "99"), "session:7")
 
 
 def test_clearing_the_session(stage, shell):
@@ -279,6 +282,31 @@ def test_storing_starts_a_broker(alone, tmp_path):
         assert b"bob" in alone("credentials", "list").stdout
     finally:
         os.kill(int((tmp_path / "watchword" / "broker.sock.lock").read_text()), 15)
+
+
+@pytest.mark.parametrize("command, code", [
+    ("credentials store", 64), ("credentials forget", 64), ("credentials default", 64), ("credentials import", 64), ("session clear", 64),
+    ("grants revoke", 64), ("log", 64), ("status", 64), ("agent", 64), ("askpass", 64), ("fetch", 2), ("config check", 64)])
+def test_an_error_shows_the_usage_of_its_command(alone, command, code):
+    done = alone(*command.split(), "--nonexistent")
+    usage = [line for line in done.stderr.decode().splitlines() if line.startswith("Usage: ")]
+    assert (done.returncode, done.stdout, len(usage)) == (code, b"", 1), done
+    assert f"{usage[0]} ".startswith((f"Usage: watchword {command} [", f"Usage: watchword {command} <")), usage
+
+
+def test_a_broker_is_started_on_the_given_socket(alone, tmp_path):
+    socket = tmp_path / "private" / "its.sock"
+    socket.parent.mkdir(mode=0o700)
+    done = alone("credentials", "store", SITE, "--user", "bob", "--password-stdin", "--socket", str(socket), input=b"pw")
+    try:
+        assert done.stdout == b"Stored in the session as session:1.\n", done
+        assert b"bob" in alone("credentials", "list", "--socket", str(socket)).stdout
+        assert says(alone("credentials", "list"), 2, "no broker listens"), "nothing listens at the default path"
+        # The fetch, too, uses this broker, and starts no second one.
+        assert alone("fetch", "--socket", str(socket), "http://127.0.0.1:1/").returncode == 7
+        assert not (tmp_path / "watchword").exists()
+    finally:
+        os.kill(int((socket.parent / "its.sock.lock").read_text()), 15)
 
 
 def test_config_path(alone, tmp_path):

@@ -3,12 +3,14 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from rig.broker import ROOT, program
+from rig.terminal import Terminal
 
 sys.path.insert(0, str(ROOT / "contrib"))
 from installer import layout  # noqa: E402
@@ -87,7 +89,7 @@ def test_every_option_of_fetch_is_completed(shell, scripts, folder):
     assert options <= set(completed(shell, scripts, "watchword fetch --", folder))
 
 
-# Not fish, whose `commandline` works only in a terminal.
+# For fish, whose `commandline` works only in a terminal, see the next test.
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_ids_come_from_the_running_broker(shell, scripts, folder, stage):
     broker = stage.broker()
@@ -103,3 +105,25 @@ def test_ids_come_from_the_running_broker(shell, scripts, folder, stage):
         for typed in ["ses", r"session\:"]:
             assert set(completed(shell, scripts, f"watchword credentials {command} {typed}", folder, WATCHWORD_SOCKET=broker.socket)) == ids
     assert completed(shell, scripts, "watchword credentials forget ", folder, WATCHWORD_SOCKET=str(folder / "none")) == []
+
+
+def test_the_id_of_the_running_broker_in_fish(scripts, folder, stage):
+    broker, client = stage.broker(), stage.client()
+    place = {"protocol": "http", "host": "127.0.0.1", "port": 8080}
+    credential = {"type": "password", "user": "bob", "password": stage.secret(), "persistence": "forSession"}
+    number = client.call("credential/store", {"protectionSpace": place, "credential": credential})["result"]["id"]
+    path = f"{os.path.dirname(program('watchword'))}:{os.environ['PATH']}"
+    environment = {"PATH": path, "HOME": str(folder), "TERM": "dumb", "LC_ALL": "C.UTF-8", "WATCHWORD_SOCKET": broker.socket}
+    prompt = "function fish_prompt; echo \"ready> \"; end"
+    fish = Terminal(
+        shutil.which("fish"), "--no-config", "--interactive", "--init-command", f"{prompt}; source {scripts / NAMES['fish']}",
+        environment=environment)
+    fish.expect("ready> ")
+    # Tab completes the only id, and the command is run with it.
+    fish.type("watchword credentials forget \t")
+    fish.expect(number)
+    fish.type("\r")
+    fish.expect("1 credential forgotten")
+    assert client.call("credential/list")["result"]["credentials"] == []
+    fish.type("exit\r")
+    assert fish.end() == 0

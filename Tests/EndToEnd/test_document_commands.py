@@ -132,6 +132,8 @@ EXCUSED = {
     "contrib/demo": ("installs packages and builds", runs_demonstration),
     "contrib/test": ("runs this test", is_script("contrib/test")),
     "contrib/install --user": ("builds a release; test_install.py installs", has_option("contrib/install", "--user")),
+    "sudo apt-get install ./watchword_*.deb":
+        ("changes this system; test_package.py installs it elsewhere", has_text("Tests/EndToEnd/test_package.py", "apt-get")),
     "contrib/make-deb --source --output /tmp/watchword": ("test_package.py does", has_option("contrib/make-deb", "--source", "--output")),
     "cd /tmp/watchword && dpkg-source --extract watchword_*.dsc watchword && cd watchword":
         ("test_package.py does", has_text("Tests/EndToEnd/test_package.py", '"dpkg-source", "--extract"')),
@@ -228,7 +230,8 @@ def script(office, listed):
 def comparable(text):
     """Without times, process ids, ports and Python's version."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[-+]\d\d:\d\d)", "TIME", re.sub(r"\bpython3\.\d+", "python3", text))
-    return re.sub(r"\[\d+\]", "[PID]", re.sub(r"(127\.0\.0\.1):\d+", r"\1:PORT", text)).strip().splitlines()
+    text = re.sub(r"\[\d+\]", "[PID]", re.sub(r"(127\.0\.0\.1):\d+", r"\1:PORT", text))
+    return [line.rstrip() for line in text.strip().splitlines()]
 
 
 def test_socat_waits_for_the_answer():
@@ -278,6 +281,39 @@ def test_no_table_entry_is_unused():
     assert [one for one in used if not any(one in text for text in TEXTS)] == []
     assert [pattern for pattern in [*SHOWN, *dict(STATES)] if not any(re.search(pattern, text) for text in TEXTS)] == []
     assert [word for word in RUN if not any(text.startswith(word) for text in TEXTS)] == []
+
+
+# Getting started
+
+GUIDE = ROOT / "contrib/docs/getting-started.md"
+
+
+def both_sides(number):
+    """The script before and after the change that the guide shows, from its block of that number."""
+    lines = re.findall(r"^```diff\n(.*?)^```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)[number].splitlines()
+    return ["\n".join(line[1:] for line in lines if not line.startswith(other)) for other in "+-"]
+
+
+@pytest.mark.parametrize("number, run, shown", [(0, "bash {file} && cat report.txt", "curl"), (1, "/usr/bin/python3 {file}", "requests")])
+def test_a_script_works_before_and_after_its_change(number, run, shown, stage, tmp_path):
+    office = Office(stage, tmp_path)
+    office.environment |= {name: f"{tmp_path}/certificates/ca.pem" for name in ["CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"]}
+    office.login_of_the_session()
+    before, after = both_sides(number)
+    assert "secret" in before and "secret" not in after and shown in before
+    for name, text in [("before", before.replace("secret", office.password)), ("after", after)]:
+        file = office.work / name
+        file.write_text(text)
+        code, output = office.run(run.format(file=name))
+        file.unlink()
+        assert (code, output.strip().splitlines()[-1]) == (0, "A report for the staff."), output
+
+
+@pytest.mark.parametrize("title", ["From the package to the first page", "Your first script"])
+def test_each_part_is_read_in_two_minutes(title):
+    """At 200 words a minute, including the commands."""
+    text = GUIDE.read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    assert len(text.split()) <= 400
 
 
 def of_sentences():

@@ -136,8 +136,8 @@ def remembered(shell):
     return [credential["user"] for credential in json.loads(shell.run("credentials", "list", "--json").stdout)["credentials"]]
 
 
-@pytest.mark.parametrize("keep, users", [("none", []), ("session", ["bob"]), ("keyring", ["bob"])])
-def test_keep_at_a_terminal_and_with_u(stage, shell, keep, users):
+@pytest.mark.parametrize("keep, code, users", [("none", 0, []), ("session", 0, ["bob"]), ("keyring", 120, ["bob"])])
+def test_keep_at_a_terminal_and_with_u(stage, shell, keep, code, users):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
@@ -147,11 +147,47 @@ def test_keep_at_a_terminal_and_with_u(stage, shell, keep, users):
     terminal.type("bob\n")
     terminal.expect("Password for bob: ")
     terminal.type(password + "\n")
-    assert terminal.end() == 0 and b"welcome" in terminal.shown
+    assert terminal.end() == code and b"welcome" in terminal.shown
+    note = f"the login of bob for http://127.0.0.1:{server.port} was not stored in the keyring: it is unavailable: ".encode()
+    assert terminal.shown.count(note) == (keep == "keyring")
     assert remembered(shell) == users
     shell.run("session", "clear")
-    assert shell.run("fetch", "--keep", keep, "-u", f"bob:{password}", server.url).stdout == b"welcome"
+    done = shell.run("fetch", "--keep", keep, "-u", f"bob:{password}", server.url)
+    assert (done.returncode, done.stdout, done.stderr.count(note)) == (code, b"welcome", keep == "keyring")
     assert remembered(shell) == users
+
+
+def test_a_stored_login_needs_no_storage_by_keep(stage, shell):
+    """Only a login of the command itself is to be stored: here the second fetch uses the first one's."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    assert shell.run("fetch", "-u", f"bob:{password}", server.url).returncode == 0
+    assert shell.run("fetch", "--keep", "keyring", server.url).returncode == 0
+
+
+def test_a_token_is_never_stored_in_the_keyring(stage, shell):
+    token = stage.secret()
+
+    def handle(request):
+        is_right = request.header("Authorization") == f"Bearer {token}"
+        return response(200, b"welcome") if is_right else response(401, b"", "WWW-Authenticate: Bearer")
+
+    server = stage.server(handle)
+    stage.allow(token, server)
+    done = shell.run("fetch", "--keep", "keyring", "--oauth2-bearer", token, server.url)
+    assert (done.returncode, done.stdout) == (120, b"welcome") and b"tokens are stored for the session only" in done.stderr
+
+
+def test_keep_keyring_on_several_urls(stage, shell):
+    """The login is reported once; another failure has its own code."""
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", f"{server.url}/a", f"{server.url}/b")
+    assert (done.returncode, done.stdout, done.stderr.count(b"not stored")) == (120, b"welcomewelcome", 1)
+    done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", f"{server.url}/a", "http://127.0.0.1:1/")
+    assert (done.returncode, done.stdout, done.stderr.count(b"not stored")) == (7, b"welcome", 1)
 
 
 def test_a_locked_broker_stores_nothing_and_reports_it(stage, shell):
@@ -168,6 +204,15 @@ def test_a_locked_broker_stores_nothing_and_reports_it(stage, shell):
     assert terminal.end() == 0
     shell.run("unlock")
     assert remembered(shell) == []
+
+
+def test_a_locked_broker_does_not_store_in_the_keyring(stage, shell):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    shell.run("lock")
+    done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", server.url)
+    assert (done.returncode, done.stdout, done.stderr.count(b"not stored in the keyring")) == (120, b"welcome", 1)
 
 
 def test_user_option_and_url_credentials(stage, shell):

@@ -12,10 +12,10 @@ def out(tmp_path):
     return tmp_path / "out"
 
 
-def interrupted(stage, shell, folder, *options, headers=('ETag: "1"',)):
+def interrupted(stage, shell, folder, *options, headers=('ETag: "1"',), output=("-o", "{folder}/f"), path=""):
     """Presses Ctrl-C after 600 of 1000 bytes. Returns what the helper prints."""
     server = stage.server(Slow(bytes(range(250)) * 4, *headers, at=600))
-    terminal = shell.at_terminal("fetch", "-o", str(folder / "f"), *options, server.url)
+    terminal = shell.at_terminal("fetch", *[part.format(folder=folder) for part in output], *options, server.url + path)
     assert server.has_begun.wait(30)
     eventually(lambda: size_of_any(folder.glob("f.??????")) >= 600, "the bytes are not in the file")
     terminal.type("\x03")
@@ -23,12 +23,13 @@ def interrupted(stage, shell, folder, *options, headers=('ETag: "1"',)):
     return terminal.shown
 
 
-def test_an_interrupted_download_is_resumed(stage, shell, out):
-    assert f"600 bytes are in {out}/f.part; resume with -C -".encode() in interrupted(stage, shell, out)
+@pytest.mark.parametrize("output", [("-o", "{folder}/f"), ("-O", "--output-dir", "{folder}")], ids=["-o", "-O"])
+def test_an_interrupted_download_is_resumed(stage, shell, out, output):
+    assert f"600 bytes are in {out}/f.part; resume with -C -".encode() in interrupted(stage, shell, out, output=output, path="/f")
     assert names(out) == ["f.part", "f.part.validator"]
     body = bytes(range(250)) * 4
     server = stage.server(lambda request: response(206, body[600:], "Content-Range: bytes 600-999/1000", 'ETag: "1"'))
-    assert shell.run("fetch", "-C", "-", "-o", str(out / "f"), server.url).returncode == 0
+    assert shell.run("fetch", "-C", "-", *[part.format(folder=out) for part in output], f"{server.url}/f").returncode == 0
     assert (server.requests[0].header("Range"), server.requests[0].header("If-Range")) == ("bytes=600-", '"1"')
     assert names(out) == ["f"] and (out / "f").read_bytes() == body
 

@@ -8,6 +8,7 @@ from rig.bodies import eventually
 from rig.client import password_answer
 from rig.keyring import SCHEMA, description, heard, settle
 from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
+from rig.terminal import Shell
 
 
 def basic(user, password):
@@ -51,6 +52,49 @@ def unasked(stage, broker, server):
 
 
 # Storing
+
+@pytest.mark.parametrize("how", ["prompt", "option"])
+def test_keep_keyring_of_the_helper(stage, gnome, how):
+    server, password, attributes = protected(stage)
+    shell = Shell(start_broker(stage, gnome))
+    if how == "option":
+        done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", server.url)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"welcome", b"")
+    else:
+        terminal = shell.at_terminal("fetch", "--keep", "keyring", server.url)
+        terminal.expect("User: ")
+        terminal.type("bob\n")
+        terminal.expect("Password for bob: ")
+        terminal.type(password + "\n")
+        assert terminal.end() == 0 and b"keyring" not in terminal.shown
+    ((found, secret),) = gnome.items()
+    assert secret == password and attributes.items() <= found.items()
+    # The login is stored, whichever command has stored it.
+    assert shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", server.url).returncode == 0
+
+
+def test_keep_keyring_for_a_login_of_the_session(stage, gnome):
+    server, password, _ = protected(stage)
+    shell = Shell(start_broker(stage, gnome))
+    assert shell.run("fetch", "-u", f"bob:{password}", server.url).returncode == 0
+    done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", server.url)
+    assert (done.returncode, done.stdout) == (120, b"welcome") and b"the session already has it" in done.stderr
+    # The login of another server, after a redirect.
+    other = stage.server(lambda request: response(302, b"", f"Location: {server.url}"))
+    assert shell.run("fetch", "-L", "--keep", "keyring", "-u", "eve:x", other.url).returncode == 0
+
+
+def test_keep_keyring_for_a_login_that_the_broker_does_not_store(stage, gnome):
+    """The keyring is usable, but a login for a realm without a name is stored for the session only."""
+    password = stage.secret()
+    login = basic("bob", password)
+    refusal = response(401, b"", "WWW-Authenticate: Basic")
+    server = stage.server(lambda request: response(200, b"welcome") if request.header("Authorization") == login else refusal)
+    stage.allow(password, server)
+    done = Shell(start_broker(stage, gnome)).run("fetch", "--keep", "keyring", "-u", f"bob:{password}", server.url)
+    assert (done.returncode, done.stdout) == (120, b"welcome") and b"logins of this kind are not stored there" in done.stderr
+    assert gnome.items() == []
+
 
 @pytest.mark.parametrize("method", ["basic", "digest"])
 def test_permanent_is_stored_when_the_server_has_accepted_it(stage, gnome, method):

@@ -84,6 +84,20 @@ class Target:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def apt(self, *words):
+        """Runs apt-get with the package lists of this machine. Everything that it writes is in the folder of this object."""
+        state = self.records.parent / "apt"
+        for name in ["state/lists/partial", "cache/archives/partial", "log"]:
+            (state / name).mkdir(parents=True, exist_ok=True)
+        settings = {
+            "Dir::State": state / "state", "Dir::State::lists": "/var/lib/apt/lists", "Dir::State::status": self.database,
+            "Dir::Cache": state / "cache", "Dir::Log": state / "log", "APT::Sandbox::User": "root", "Debug::NoLocking": "true",
+            "APT::Get::AllowUnauthenticated": "true"}
+        options = [f"-o{name}={value}" for name, value in settings.items()]
+        options += [f"-oDPkg::Options::=--{name}={value}" for name, value in [
+            ("instdir", self.root), ("admindir", self.records), ("log", self.records / "log")]]
+        return run("apt-get", "--yes", *options, *words, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
+
     def files(self):
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*"))
 
@@ -167,6 +181,42 @@ def test_an_earlier_version_is_upgraded(small_package, tmp_path):
     assert not [path for path in target.files() if path.endswith((".dpkg-new", ".dpkg-tmp"))]
     target.do("--purge", "watchword")
     assert target.files() == []
+
+
+needs_lists = pytest.mark.skipif(
+    not list(pathlib.Path("/var/lib/apt/lists").glob("*_Packages*")), reason="there are no package lists; run apt-get update")
+
+
+@needs_lists
+def test_apt_resolves_its_dependencies_on_a_minimal_system(package, tmp_path):
+    """On a system without any package. Nothing is installed, and nothing downloaded."""
+    target = Target(tmp_path, package)
+    target.database.write_text("")
+    needed, recommended = [target.apt("--simulate", option, "install", package) for option in ["--no-install-recommends", "--install-recommends"]]
+    assert needed.returncode == recommended.returncode == 0, needed.stderr + recommended.stderr
+    names = [set(re.findall(r"^Inst (\S+)", done.stdout, re.MULTILINE)) for done in [needed, recommended]]
+    assert {"watchword", "libcurl4", "libsecret-1-0", "python3"} <= names[0] and "gir1.2-gtk-4.0" not in names[0]
+    assert {"gir1.2-gtk-4.0", "gir1.2-adw-1", "python3-gi", "libpam-systemd"} <= names[1]
+
+
+@needs_lists
+def test_apt_installs_and_upgrades_it(small_package, tmp_path):
+    def earlier(root):
+        (root / "usr/share/watchword/old").write_text("old")
+    target = Target(tmp_path, small_package)
+    target.database.write_text(pathlib.Path("/var/lib/dpkg/status").read_text())
+    old = changed(small_package, tmp_path, "0.3.9-1", earlier)
+    for package, result in [(old, "0 upgraded, 1 newly installed, 0 to remove"), (small_package, "1 upgraded, 0 newly installed, 0 to remove")]:
+        installed = target.apt("--no-install-recommends", "install", package)
+        assert installed.returncode == 0 and result in installed.stdout, installed.stdout + installed.stderr
+        version = run("dpkg-deb", "--field", package, "Version").stdout.strip()
+        assert re.search(rf"^ii +watchword +{version} ", target.do("--list", "watchword"), re.MULTILINE)
+        if package == old:
+            (target.root / AUTOSTART).unlink()
+    assert not (target.root / "usr/share/watchword/old").exists() and (target.root / "usr/bin/watchwordd").exists()
+    assert not (target.root / AUTOSTART).exists(), "a file that the administrator has removed is not installed again"
+    removed = target.apt("purge", "watchword")
+    assert removed.returncode == 0 and target.files() == [], removed.stdout + removed.stderr
 
 
 def test_a_running_broker_survives_an_upgrade(package, stage, tmp_path):

@@ -54,6 +54,14 @@ def test_the_login_of_a_program_that_cannot_ask(stage, desk):
     eventually(lambda: desk.status()["agents"] == [], "the agent is still registered")
 
 
+@pytest.mark.parametrize("options, notes", [([], 0), (["--keep", "session"], 0), (["--keep", "keyring"], 1)])
+def test_keep_keyring_without_a_keyring_is_reported_at_the_start(stage, options, notes):
+    desk = Desk(stage, stage.broker(), *options)
+    assert desk.terminal.shown.count(b"logins are stored for the session only") == notes
+    assert desk.terminal.shown.count(b"the keyring is unavailable: ") == notes
+    assert desk.end() == 130
+
+
 def test_a_cancelled_fetch_withdraws_its_question(stage, desk):
     server = stage.server(basic_server("bob", "x"))
     number = desk.client.start("fetch/run", {"url": server.url})

@@ -1,3 +1,4 @@
+import Configuration
 import Glibc
 import Testing
 import WatchwordProtocol
@@ -10,22 +11,31 @@ import WatchwordProtocol
         "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/") + "/contrib/man/watchword-curl.7"
 
     private static var page: String {
-        let head = [
+        var head = [
             ".\\\" Generated from the tables in Sources/watchword/Curl by CurlPageTests.",
             ".TH WATCHWORD\\-CURL 7 \(WatchwordVersion.date) watchword \"Miscellaneous\"", ".SH NAME",
             "watchword\\-curl \\- the options of curl in watchword fetch, and all differences", ".SH DESCRIPTION",
             "The options of", ".B watchword fetch",
-            "have the names and meaning that they have in curl 7.88, and its exit codes are those of curl. This",
-            "page lists all differences, and the options that are ignored or refused. A test runs both programs",
-            "in many situations. It fails if it observes a difference that is not listed here, or does not",
-            "observe one that is. Entries that it cannot compare are marked in the source of this page.", ".PP",
-            "An unknown option is refused, with the most similar one as a suggestion. Long names of options",
-            "without a value can be abbreviated if they remain unambiguous;", ".B \\-\\-no\\-",
-            "before a flag cancels it. A value can be joined to a long name:", ".BR \\-\\-name=value .",
-            ".SH DIFFERENCES",
+        ]
+        head += ManualPage.wrapped(
+            """
+            have the names and meaning that they have in curl 7.88, and its exit codes, except 120, are those of curl. This \
+            page lists all differences, and the options that are ignored or refused. A test runs both programs in many \
+            situations. It fails if it observes a difference that is not listed here, or does not observe one that is. \
+            Entries that it cannot compare are marked in the source of this page.
+            """)
+        head += [".PP"]
+        head += ManualPage.wrapped(
+            """
+            An unknown option is refused, with the most similar one as a suggestion. Long names of options without a value can \
+            be abbreviated if they remain unambiguous;
+            """)
+        head += [
+            ".B \\-\\-no\\-", "before a flag cancels it. A value can be joined to a long name:",
+            ".BR \\-\\-name=value .", ".SH DIFFERENCES",
         ]
         let differences = CurlDifference.all.flatMap { entry($0.name, $0.text, isCompared: $0.isCompared) }
-        let same = [".SH IDENTICAL", texts { $0 == .same }.joined(separator: "; ") + ".", ".SH DIFFERENT"]
+        let same = [".SH IDENTICAL"] + list { $0 == .same } + [".SH DIFFERENT"]
         var different: [String] = []
         for option in CurlOption.all {
             guard case .different(let text) = option.verdict else { continue }
@@ -34,7 +44,8 @@ import WatchwordProtocol
         let ignored = CurlOption.Neglect.allCases.flatMap { group($0.rawValue, .ignored($0)) }
         let refused = CurlOption.Reason.allCases.flatMap { group($0.rawValue, .refused($0)) }
         let tail = [".SH SEE ALSO", ".BR curl (1),", ".BR watchword\\-fetch (1)"]
-        let notes = ["These options have no effect. A note on standard error says so; \\-s suppresses it."]
+        let notes = ManualPage.wrapped(
+            "These options have no effect. A note on standard error says so; \\-s suppresses it.")
         let parts = [
             head, differences, same, different, [".SH IGNORED"], notes, ignored, [".SH REFUSED"],
             ["With one of these options, the command exits with code 2 and sends nothing."], refused, tail,
@@ -43,15 +54,16 @@ import WatchwordProtocol
     }
 
     private static func entry(_ name: String, _ text: String, isCompared: Bool) -> [String] {
-        (isCompared ? [] : [".\\\" not compared"]) + [".TP", ".B \(escaped(name))", escaped(text)]
+        (isCompared ? [] : [".\\\" not compared"]) + [".TP", ".B \(escaped(name))"] + ManualPage.wrapped(escaped(text))
     }
 
     private static func group(_ reason: String, _ verdict: CurlOption.Verdict) -> [String] {
-        [".PP", ".B \(escaped(reason))", ".br", texts { $0 == verdict }.joined(separator: "; ") + "."]
+        [".PP", ".B \(escaped(reason))", ".br"] + list { $0 == verdict }
     }
 
-    private static func texts(_ isMeant: (CurlOption.Verdict) -> Bool) -> [String] {
-        CurlOption.all.filter { isMeant($0.verdict) }.map { escaped($0.name) }
+    private static func list(_ isMeant: (CurlOption.Verdict) -> Bool) -> [String] {
+        let names = CurlOption.all.filter { isMeant($0.verdict) }.map { escaped($0.name) }
+        return ManualPage.wrapped(names.joined(separator: "; ") + ".")
     }
 
     private static func escaped(_ text: String) -> String {

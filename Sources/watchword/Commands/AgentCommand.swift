@@ -39,11 +39,21 @@ struct AgentCommand: ParsableCommand {
                 "maxPending": 1,
             ]
             try connection.call(AgentRegister.name, params)
+            try warnWithoutKeyring(connection)
             printError("showing the questions of all programs; stop with Ctrl-C")
             try desk.serve()
         } catch {
             throw reportRefusal(error)
         }
+    }
+
+    /// Prints a note if `--keep keyring` has no effect at present. The agent serves nevertheless: the keyring may become usable.
+    private func warnWithoutKeyring(_ connection: BrokerConnection) throws(ClientFailure) {
+        guard keep == .keyring else { return }
+        let status = try connection.call(KeyringStatus())
+        guard status["state"]?.string != "usable" else { return }
+        let effect = "until it is usable, logins are stored for the session only"
+        printError("the keyring is \(KeyringText.line(status)); \(effect)")
     }
 }
 

@@ -22,6 +22,8 @@ enum ExitStatus {
     static let loginDenied: Int32 = 67
     static let pinMismatch: Int32 = 90
     static let tooManyRedirects: Int32 = 47
+    /// The response was received, but the keyring does not contain the login. curl has no such code; its codes end below.
+    static let notInKeyring: Int32 = 120
 
     static func code(for cause: FailureCause) -> Int32 {
         switch cause {

@@ -9,8 +9,9 @@ struct FetchCommand: ParsableCommand {
             Also asks about untrusted server certificates and for client certificates. Without a terminal, the desktop \
             agent asks, if one is running. Exit codes are curl's: 0 for any response, 2 for an invalid command line, 6 for \
             an unknown host, 7 for a failed connection, 28 for a timeout, 58 for a client certificate, 60 for an untrusted \
-            server, 67 for a missing login, 90 for a key other than the pinned one, 97 for a proxy. The code is also 67 if \
-            the response has status 401 or 407 and the command selects a user, a token or a scheme.
+            server, 67 for a missing login, 90 for a key other than the pinned one, 97 for a proxy, and 120, which curl does \
+            not use, for a login that is not in the keyring in spite of --keep keyring. The code is also 67 if the response \
+            has status 401 or 407 and the command selects a user, a token or a scheme.
 
             The options are curl's. Options that have no effect here are ignored, with a note that -s suppresses; options \
             that would change which servers are trusted or which data is sent are refused. watchword-curl(7) lists all options \

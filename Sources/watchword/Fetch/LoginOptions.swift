@@ -29,7 +29,12 @@ struct LoginOptions: ParsableArguments {
     @Flag(help: "Allow Negotiate, plus other selected schemes; only for hosts that the configuration lists for it.")
     var negotiate = false
 
-    @Option(help: "Where to store a login from the prompt or from -u, once the server has accepted it.")
+    @Option(
+        help:
+            """
+            Where to store a login from the prompt or from -u, once the server has accepted it. If it cannot be stored in the \
+            keyring, the exit code is 120.
+            """)
     var keep = LoginStorage.session
 
     func validate() throws {

@@ -15,6 +15,8 @@ final class TerminalQuestion {
     var lastCertificate: CertificateCredential?
     /// The last challenge that requires a login.
     private(set) var lastLogin: JSON?
+    /// The last challenge that requires a login for a proxy.
+    private(set) var lastProxyLogin: JSON?
 
     init(_ params: FetchRunParams, storage: LoginStorage, isInsecure: Bool, interrupt: Int32) {
         self.interrupt = interrupt
@@ -30,7 +32,10 @@ final class TerminalQuestion {
     /// Returns `nil` if the user has interrupted the prompt, or the broker has withdrawn the question.
     func ask(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
         let kind = Self.kind(challenge.params)
-        if kind != .serverTrust && kind != .clientCertificate { lastLogin = challenge.params }
+        if kind != .serverTrust && kind != .clientCertificate {
+            lastLogin = challenge.params
+            if SpaceText.isProxy(challenge.params) { lastProxyLogin = challenge.params }
+        }
         return switch kind {
         case .httpBasic, .httpDigest, .ntlm: askLogin(challenge, at: terminal)
         case .bearer: askToken(challenge, at: terminal)

@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 
+import pytest
+
 from .broker import program
 from .clients import CLIENTS
 
@@ -16,9 +18,17 @@ SCRIPTS = {
     "node": ("node/example.mjs", ["node", "example.mjs"]),
     "go": ("go/example/main.go", ["./built"]),
     "rust": ("rust/examples/example.rs", ["./built"]),
+    "rust-async": ("rust/tokio/src/main.rs", ["target/debug/watchword-tokio-example"]),
     "perl": ("perl/example.pl", ["perl", "-I.", "example.pl"]),
-    "swift": ("swift/main.swift", None),
+    # Built together with the other Swift programs.
+    "swift": ("swift/main.swift", "ClientExample"),
+    "swift-async": ("swift/async/main.swift", "AsyncClientExample"),
 }
+
+
+#: The languages as parameters of tests.
+LANGUAGES = [
+    pytest.param(name, marks=pytest.mark.tier3("compiles tokio, which takes a minute")) if name == "rust-async" else name for name in SCRIPTS]
 
 
 def shown(path):
@@ -34,7 +44,9 @@ _BUILT = {}
 def built(name, folders):
     """Returns the client `name`, built on first use in one of pytest's temporary folders."""
     if name not in _BUILT:
-        _BUILT[name] = Language(name, folders.mktemp("clients"))
+        # The crates that were compiled for the blocking example serve the asynchronous one, too.
+        folder = built("rust", folders).folder.parent if name == "rust-async" else folders.mktemp("clients")
+        _BUILT[name] = Language(name, folder)
     return _BUILT[name]
 
 
@@ -44,16 +56,15 @@ class Language:
     def __init__(self, name, folder):
         self.name = name
         path, self.command = SCRIPTS[name]
-        if self.command is None:
-            # Built together with the other scripts.
+        if isinstance(self.command, str):
             assert shown(path) == (CLIENTS / path).read_text(), "the script in the README differs from the one in the client's folder"
-            self.folder, self.command = folder, [program("ClientExample")]
+            self.folder, self.command = folder, [program(self.command)]
             return
-        self.folder = pathlib.Path(folder) / name
-        shutil.copytree(CLIENTS / name, self.folder, ignore=shutil.ignore_patterns("__pycache__", "target"))
+        self.folder = pathlib.Path(folder) / path.partition("/")[0]
+        if not self.folder.exists():
+            shutil.copytree(CLIENTS / self.folder.name, self.folder, ignore=shutil.ignore_patterns("__pycache__", "target"))
         (self.folder.parent / path).write_text(shown(path))
-        if name in ("go", "rust"):
-            getattr(self, f"build_{name}")()
+        {"go": self.build_go, "rust": self.build_rust, "rust-async": self.build_tokio}.get(name, lambda: None)()
 
     def tool(self, *command, folder=None, **environment):
         """Runs a build tool, in `folder` or in that of the client; returns its output. It must download nothing, and write nothing
@@ -72,12 +83,18 @@ class Language:
         self.tool("go", "build", "-o", "built", "./example")
 
     def build_rust(self):
-        # The crates of Debian's packages take the place of crates.io, as the README describes.
+        self.use_crates_of_debian()
+        self.tool("cargo", "build", "-q", "--example", "example")
+        os.link(self.folder / "target" / "debug" / "examples" / "example", self.folder / "built")
+
+    def build_tokio(self):
+        self.tool("cargo", "build", "-q", folder=self.folder / "tokio")
+
+    def use_crates_of_debian(self):
+        """Replaces crates.io by Debian's packages, as the README describes."""
         settings = re.search(r"```ini\n(\[source.*?)```\n", README.read_text(), re.DOTALL).group(1)
         (self.folder / "cargo").mkdir()
         (self.folder / "cargo" / "config.toml").write_text(settings)
-        self.tool("cargo", "build", "-q", "--example", "example")
-        os.link(self.folder / "target" / "debug" / "examples" / "example", self.folder / "built")
 
     def run(self, url, socket, login_file="/nonexistent", command=None, **more):
         """Runs the script with the URL as its argument; returns the exit status, standard output and standard error."""

@@ -12,6 +12,9 @@
 # also accepts the name of a saved login. The function watchword_resolved, if defined, reads the parameters of auth/resolved; its
 # output goes to standard error. Secrets are never arguments of a program.
 
+# The version of the client, which is sent to the broker.
+watchword_version=0.4.0
+
 watchword_socket() {
     local runtime=/run/user/$UID
     case ${XDG_RUNTIME_DIR-} in /*) runtime=$XDG_RUNTIME_DIR ;; esac
@@ -112,8 +115,8 @@ watchword_fetch() (
 
 _watchword_converse() {
     local path=$1 line status='' token=''
-    jq -nc '{jsonrpc: "2.0", id: 1, method: "initialize", params: {client: {name: "shell"}, protocolVersion: 1,
-        capabilities: {challenge: {delivery: "request"}}}}' >&"$to_broker"
+    jq -nc --arg version "$watchword_version" '{jsonrpc: "2.0", id: 1, method: "initialize",
+        params: {client: {name: "shell", version: $version}, protocolVersion: 1, capabilities: {challenge: {delivery: "request"}}}}' >&"$to_broker"
     # URL and parameters may contain secrets, so jq reads both from standard input, as separate JSON values.
     { printf '%s' "$2" | jq -Rs . && printf '%s\n' "$3"; } |
         jq -sc 'if length == 2 and (.[1] | type) == "object"  # guard: shell-one-params-object

@@ -29,7 +29,8 @@ final class FetchSession {
         display = showsProgress ? ProgressDisplay(isBarOnly: isBarOnly, now: 0) : nil
     }
 
-    /// Runs all fetches. Returns the exit code of the last one that failed, or with `--fail-early` of the first.
+    /// Runs all fetches. Returns the exit code of the last one that failed, or with `--fail-early` of the first. If none failed,
+    /// but the keyring does not contain a login that it should, returns the code for that.
     func run(isVerbose: Bool) throws -> ExitCode {
         connection.watches = { [unowned self] in
             // Called after each reply, also while a prompt is open.
@@ -60,12 +61,26 @@ final class FetchSession {
                     return failure
                 }
             }
+            let isStored = try checkKeyring()
+            return transfers.compactMap(\.failure).last ?? (isStored ? .success : ExitCode(ExitStatus.notInKeyring))
         } catch {
             StandardError.clear()
             for transfer in transfers { transfer.abandon() }
             throw error
         }
-        return transfers.compactMap(\.failure).last ?? .success
+    }
+
+    /// Prints a message for each login that should be in the keyring and is not. Returns whether there is none.
+    private func checkKeyring() throws(ClientFailure) -> Bool {
+        var checked: [KeyringLogin] = []
+        var isStored = true
+        for login in transfers.flatMap(\.loginsForKeyring) where !checked.contains(where: login.isSame) {
+            checked.append(login)
+            guard let problem = try login.problem(connection) else { continue }
+            printError(problem)
+            isStored = false
+        }
+        return isStored
     }
 
     /// The methods whose challenges this command receives if it has no terminal, only to report them: those of logins,

@@ -20,6 +20,8 @@ final class FetchTransfer {
     private(set) var questions: TransferQuestions
     private var retries: RetryCount
     private var errorText = ""
+    /// The accepted logins of the command that should be in the keyring.
+    private(set) var loginsForKeyring: [KeyringLogin] = []
     /// The attempts whose request bodies the broker has requested again.
     private var bodiesToAttach: [FetchAttempt] = []
 
@@ -140,6 +142,7 @@ final class FetchTransfer {
                 errorText = text
                 printError(text)
             }
+            loginsForKeyring = result.map { questions.loginsForKeyring($0, of: item) } ?? []
             end(attempt, code, result)
         }
     }

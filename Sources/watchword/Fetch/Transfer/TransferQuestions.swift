@@ -48,4 +48,14 @@ struct TransferQuestions {
 
     /// Whether the last login prompt already explains the response, because both are of the same server or proxy.
     func explains(_ unused: LoginDiagnostic) -> Bool { question.lastLogin.map(unused.isAnswer) ?? false }
+
+    /// Returns the accepted logins of `result` that the command wants in the keyring.
+    func loginsForKeyring(_ result: JSON, of item: FetchItem) -> [KeyringLogin] {
+        guard question.storage == .keyring else { return [] }
+        return [
+            KeyringLogin(result, ofOptionFor: item.params),
+            KeyringLogin(result["auth"], typedFor: question.lastLogin),
+            KeyringLogin(result["proxyAuth"], typedFor: question.lastProxyLogin),
+        ].compactMap(\.self)
+    }
 }

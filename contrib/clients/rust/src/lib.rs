@@ -5,7 +5,11 @@
 //! let page = broker.fetch("https://intranet.example/report")?;
 //! # Ok::<(), watchword::Error>(())
 //! ```
+//!
+//! The feature `async` adds `AsyncWatchword`, for several fetches at a time.
 
+#[cfg(feature = "async")]
+mod asynchronous;
 mod base64;
 mod challenge;
 mod credential;
@@ -13,6 +17,8 @@ mod error;
 mod messages;
 mod trust;
 
+#[cfg(feature = "async")]
+pub use asynchronous::{AsyncWatchword, ResponseBody};
 pub use challenge::*;
 pub use credential::{Answer, Credential, Secret};
 pub use error::Error;
