@@ -15,7 +15,7 @@ CONSENT = [
     ("consent-one-window", STATEMENT, "_ = leases.take(key, &context)", "WatchwordCoreTests.ConsentTests"),
     ("consent-silence", " + Limits.consentCooldown", "", "WatchwordCoreTests.ConsentTests"),
     ("consent-file", " && file == other.file", "", "WatchwordCoreTests.ConsentTests"),
-    ("script-option", "isKnown ?", "!argument.isEmpty ?", "WatchwordProtocolTests.ScriptArgumentTests"),
+    ("script-option", "isKnown ?", "isKnown || !argument.isEmpty ?", "WatchwordProtocolTests.ScriptArgumentTests"),
     ("script-of-the-system", "script?.isSystemFile == true", "script != nil", "WatchwordProtocolTests.SubjectTests"),
     ("script-file", " && file == other.file", "", "WatchwordProtocolTests.SubjectTests"),
     ("script-now", "script != now.script", "script == nil", "BrokerTests.BrokerConsentTests"),
