@@ -153,16 +153,18 @@ import WatchwordProtocol
         [
             ("\"text\"", "a string"), ("5", "a whole number"), ("120.0", "a number with a fraction or an exponent"),
             ("true", "true or false"), ("[\"h\"]", "a list of strings"), ("[]", "an empty list"), ("{}", "a table"),
-            ("[1]", "a date, a time, or a list that does not contain only strings"),
-            ("[\"h\", 1]", "a date, a time, or a list that does not contain only strings"),
-            ("1979-05-27", "a date, a time, or a list that does not contain only strings"),
+            ("[1]", "a list of whole numbers"),
+            ("[\"h\", 1]", "a date, a time, or a list of values of several types"),
+            ("1979-05-27", "a date, a time, or a list of values of several types"),
         ])
     func refusesOtherTypes(option: ConfigurationOption, value: (text: String, kind: String)) {
         let fits =
             switch option.type {
             case .integer: value.text == "5"
             case .boolean: value.text == "true"
-            case .choice, .proxyURL, .path, .homePath: value.text == "\"text\""
+            case .choice, .proxyURL, .path, .homePath, .address: value.text == "\"text\""
+            case .ports: value.text == "[1]" || value.text == "[]"
+            case .sites: value.text == "[]"
             case .hosts: value.text == "[\"h\"]" || value.text == "[]"
             case .schemeOrders, .releaseRules, .commands: value.text == "[\"h\"]" || value.text == "[]"
             }
