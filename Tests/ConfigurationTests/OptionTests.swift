@@ -45,6 +45,16 @@ import WatchwordProtocol
         "audit.enabled": ("false", { $0.auditEnabled = false }),
         "audit.file-bytes": ("4096", { $0.auditFileBytes = 4096 }),
         "audit.old-files": ("0", { $0.auditOldFiles = 0 }),
+        "front.proxy": ("'[::1]:3128'", { $0.frontProxy = .ipv6(port: 3128) }),
+        "front.hosts": ("['h.example']", { $0.frontHosts = [try HostPattern("h.example")] }),
+        "front.tunnel-ports": ("[8443, 9]", { $0.frontTunnelPorts = [8443, 9] }),
+        "front.site": (
+            "[{ listen = '/run/s', url = 'https://i.example', restricted = true }]",
+            {
+                let site = FrontSite(url: "https://i.example", isRestricted: true)
+                $0.frontSites = [FrontSiteSetting(address: .socket(path: "/run/s"), site: site)]
+            }
+        ),
         "process.filter-system-calls": ("true", { $0.filtersSystemCalls = true }),
     ]
 
@@ -116,7 +126,9 @@ import WatchwordProtocol
         #expect(settings(file(option, option.type.example)) != nil)
         #expect(
             (option.defaultText == nil)
-                == ["fetch.allow", "proxy.url", "tokens.module", "credentials.netrc"].contains(option.key))
+                == [
+                    "fetch.allow", "proxy.url", "tokens.module", "credentials.netrc", "front.proxy", "front.site",
+                ].contains(option.key))
     }
 
     @Test func anEmptyAllowListAllowsNothing() {
