@@ -21,7 +21,7 @@ from watchword_agent.fallbacks import conversation
 PO = ROOT / "contrib" / "agent" / "po"
 CATALOGUES = sorted(PO.glob("*.po"))
 #: The widgets of GTK itself, which it translates.
-OF_GTK = ("Close", "Maximize", "Minimize", "Caps Lock is on", "AdwViewSwitcher")
+OF_GTK = ("Close", "Maximize", "Minimize", "Caps Lock is on")
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,14 @@
 """Shows windows of the agent one after the other. As a program, it reads lines: a question, with `expand` to show its details, or
-`{"row":[…]}` for a row of the saved logins. For each line it prints the Alt keys of the window, its size, all its texts, those that
-are cut or hyphenated, and those that are outside of the window and cannot be scrolled to; the window stays until the next line.
+`{"row":[…]}` for a row of the saved logins. For each line it prints the Alt keys of the window, its size, its controls, all its texts,
+those that are cut or hyphenated, and those that are outside of the window and cannot be scrolled to; the window stays until the next
+line.
 
-`{"saved":…,"events":[…]}` shows the window of the saved logins, with this result of `credential/list` and these audit records.
+In a question, `changes` replaces fields that the agent adds. `{"saved":…,"events":[…]}` shows the window of the saved logins, with this
+result of `credential/list` and these audit records; with `forget` it asks whether to forget the first one, and with `lost` there is
+no broker.
 The arguments `rtl` and `text=2` set the direction of the layout and the size of text; `po=FILE` sets the catalogue. With
 `behind` the windows do not have the focus until they are brought to the front, which no window manager of the tests can do."""
+import dataclasses
 import json
 import pathlib
 import sys
@@ -108,6 +112,28 @@ def outside(window):
     return found
 
 
+def controls(window):
+    """Returns the types of each widget that a person can operate, the most specific first, in the order of the window."""
+    found = []
+
+    def look(widget):
+        types, kind = [], widget.__gtype__
+        while kind.name != "GtkWidget":
+            types.append(kind.name)
+            kind = kind.parent
+        is_whole = isinstance(widget, (Gtk.Button, Gtk.Editable, Gtk.Expander))
+        if is_whole or widget.get_focusable() and not isinstance(widget, Gtk.Window):
+            found.append(types)
+        child = None if is_whole else widget.get_first_child()
+        while child:
+            if child.get_visible() and child.get_accessible_role() is not Gtk.AccessibleRole.NONE:
+                look(child)
+            child = child.get_next_sibling()
+
+    look(window)
+    return found
+
+
 def texts_of(widget):
     """Returns what a widget shows or says: label, title, placeholder, tooltip."""
     found = [widget.get_tooltip_text()]
@@ -115,6 +141,24 @@ def texts_of(widget):
         if widget.find_property(name):
             found.append(widget.get_property(name))
     return [text for text in found if isinstance(text, str) and text]
+
+
+def show_saved(message):
+    """Shows the window of the saved logins; returns it and the window in front of it."""
+    window = saved.SavedWindow("/nowhere/socket", lambda: None)
+    window._broker.on_lost = lambda reason: None
+    if "lost" in message:
+        window._lost(messages._(message["lost"]))
+    else:
+        window._events = message["events"]
+        window._show_recent()
+        window._show_saved({"result": message["saved"]})
+    window._stack.set_visible_child_name(message["page"])
+    window.present()
+    if not message.get("forget"):
+        return [window]
+    next(one for one in below(window) if isinstance(one, Gtk.Button) and one.get_icon_name() == "user-trash-symbolic").emit("clicked")
+    return [window, next(one for one in Gtk.Window.list_toplevels() if isinstance(one, Adw.MessageDialog))]
 
 
 def main():
@@ -136,8 +180,8 @@ def main():
                 return GLib.SOURCE_CONTINUE
             screen = parts.screen_size()
             print(json.dumps({
-                "keys": keys(window), "width": window.get_width(), "height": window.get_height(), "cut": cut(window),
-                "hyphenated": hyphenated(window), "outside": outside(window), "screen": screen,
+                "title": window.get_title(), "keys": keys(window), "width": window.get_width(), "height": window.get_height(), "cut": cut(window),
+                "hyphenated": hyphenated(window), "outside": outside(window), "screen": screen, "controls": controls(window),
                 "texts": [text for widget in below(window) for text in texts_of(widget)]}), flush=True)
             return GLib.SOURCE_REMOVE
 
@@ -154,19 +198,14 @@ def main():
             rows.pop().destroy()
         message = json.loads(line)
         if "saved" in message:
-            rows.append(saved.SavedWindow("/nowhere/socket", lambda: None))
-            rows[0]._broker.on_lost = lambda reason: None
-            rows[0]._events = message["events"]
-            rows[0]._show_recent()
-            rows[0]._show_saved({"result": message["saved"]})
-            rows[0]._stack.set_visible_child_name(message["page"])
-            rows[0].present()
+            rows.extend(show_saved(message))
         elif "row" in message:
             rows.append(Gtk.Window(default_width=400, child=parts.boxed(saved._row(*message["row"]))))
             rows[0].present()
         else:
-            presenter.present(read(message, 0), 0, lambda answer: None, lambda reason: None)
-        mapped(rows[0] if rows else presenter._window, message.get("expand"))
+            question = dataclasses.replace(read(message, 0), **message.get("changes", {}))
+            presenter.present(question, message.get("waiting", 0), lambda answer: None, lambda reason: None)
+        mapped(rows[-1] if rows else presenter._window, message.get("expand"))
         return GLib.SOURCE_CONTINUE
 
     GLib.io_add_watch(0, GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN | GLib.IOCondition.HUP, came)

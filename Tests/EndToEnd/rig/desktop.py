@@ -132,11 +132,14 @@ class Desktop:
 
     def heard(self):
         """Returns the widgets of the open windows as a screen reader gets them; see screen_reader.py."""
+        return self._tell(b"")
+
+    def _tell(self, line):
         if self.reader is None:
             self.reader = self.start(
                 "/usr/bin/python3", str(pathlib.Path(__file__).with_name("screen_reader.py")), stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE)
-        self.reader.stdin.write(b"\n")
+        self.reader.stdin.write(line + b"\n")
         self.reader.stdin.flush()
         assert is_ready(self.reader.stdout, 20), "the screen reader returns nothing"
         return json.loads(self.reader.stdout.readline())
@@ -150,6 +153,11 @@ class Desktop:
             return None
 
         return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds, LOOK_PAUSE)
+
+    def operate(self, what, text=None, **states):
+        """Clicks on a widget as a screen reader does, or replaces its text, once the widget is enabled."""
+        place = self.hear(what, sensitive=True, **states)["place"]
+        assert self._tell(json.dumps({"place": place, **({} if text is None else {"text": text})}).encode()), what
 
     def summary(self):
         """Returns a description of the screen, for the message of a failed test."""

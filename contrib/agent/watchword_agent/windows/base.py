@@ -176,6 +176,7 @@ class QuestionWindow(Adw.Window):
         header.add_css_class("flat")
         self._scrolled = Gtk.ScrolledWindow(hscrollbar_policy=Gtk.PolicyType.NEVER, child=self._body, vexpand=True)
         self._scrolled.add_css_class("question")
+        parts.name(self._scrolled, texts.heading(self.question))
         whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
         for part in (header, self._scrolled, self._buttons):
             whole.append(part)

@@ -2,7 +2,7 @@
 import re
 from typing import Callable, Iterable, Optional, Sequence
 
-from gi.repository import Gdk, GObject, Gtk, Pango
+from gi.repository import Adw, Gdk, GObject, Gtk, Pango
 
 from ..messages import _
 
@@ -60,6 +60,18 @@ def name(widget: Gtk.Widget, text: str) -> None:
     """Sets the accessible name. The name that GTK derives from the label contains the underscore of the mnemonic."""
     widget.reset_relation(Gtk.AccessibleRelation.LABELLED_BY)
     widget.update_property([Gtk.AccessibleProperty.LABEL], [text])
+
+
+def name_inside(widget: Gtk.Widget, text: str) -> None:
+    """Names what another library has made: `text` for scrolling areas and tab lists, the plain title for buttons with a mnemonic."""
+    if isinstance(widget, (Gtk.ScrolledWindow, Adw.ViewSwitcher)):
+        name(widget, text)
+    elif isinstance(widget, Gtk.Button) and widget.get_use_underline():
+        name(widget, plain(widget.get_label()))
+    child = widget.get_first_child()
+    while child:
+        name_inside(child, text)
+        child = child.get_next_sibling()
 
 
 def literal(text: str) -> str:
@@ -227,6 +239,7 @@ class Picks(Gtk.Box):
         self.append(above)
         self.append(frame if len(rows) <= _PICKS_UNSCROLLED else Gtk.ScrolledWindow(
             child=frame, hscrollbar_policy=Gtk.PolicyType.NEVER, min_content_height=_PICKS_HEIGHT, overlay_scrolling=False))
+        name_inside(self, plain(title))
 
     def set_sensitive(self, sensitive: bool) -> None:
         """Enables the list itself: a screen reader gets the state of a widget, not that of its parents."""

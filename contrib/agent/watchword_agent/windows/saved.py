@@ -27,6 +27,7 @@ class SavedWindow(Adw.Window):
         self.set_content(whole)
         self._saved = self._page("saved", _("Saved"), "dialog-password-symbolic")
         self._recent = self._page("recent", _("Recent Use"), "document-open-recent-symbolic")
+        parts.name_inside(header, _("Saved Logins"))
         self._events: list[recent.Event] = []
         self.connect("close-request", lambda *_args: closed())
         self._shortcuts(closed)
@@ -112,6 +113,7 @@ class SavedWindow(Adw.Window):
                 self._broker.call("credential/forget", {"id": identifier}, self._forgotten)
 
         parts.break_plainly(dialog)
+        parts.name_inside(dialog, heading)
         dialog.connect("response", responded)
         dialog.present()
 
@@ -140,9 +142,10 @@ class SavedWindow(Adw.Window):
             orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_top=18, margin_bottom=18, margin_start=12, margin_end=12)
         if note:
             box.append(parts.notice(note, "dim-label", "dialog-information-symbolic"))
+        title_of_page = _("Saved Logins") if page is self._saved else _("Recent Use")
         if rows:
             frame = parts.boxed(*rows)
-            parts.name(frame, _("Saved Logins") if page is self._saved else _("Recent Use"))
+            parts.name(frame, title_of_page)
             box.append(frame)
         else:
             icon, title, description = empty
@@ -151,6 +154,7 @@ class SavedWindow(Adw.Window):
                 icon_name=icon, title=title, description=GLib.markup_escape_text(description), vexpand=True))
         page.set_child(Gtk.ScrolledWindow(
             hscrollbar_policy=Gtk.PolicyType.NEVER, child=Adw.Clamp(maximum_size=640, child=box)))
+        parts.name_inside(page, title_of_page)
 
     def _toast(self, text: str) -> None:
         self._toasts.add_toast(Adw.Toast(title=GLib.markup_escape_text(text)))
