@@ -66,7 +66,7 @@ def keys(window):
 
 
 def labels(window):
-    return [label for label in below(window) if isinstance(label, Gtk.Label) and label.get_child_visible()]
+    return [label for label in below(window) if isinstance(label, Gtk.Label) and label.get_mapped()]
 
 
 def cut(window):

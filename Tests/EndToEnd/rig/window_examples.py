@@ -15,7 +15,7 @@ KNOWN = {"knownUsers": [
     {"id": "session:3", "user": "reports", "domain": "", "source": "session"}]}
 REFUSED = {"proposedCredential": {"user": "bob"}, "previousFailureCount": 1}
 FILES = ("/home/bob/.pki/bob.p12", "")
-SAVED = {"keyring": {"state": "available"}, "credentials": [
+SAVED = {"keyring": {"state": "usable"}, "credentials": [
     {"id": "keyring:/1", "type": "password", "source": "keyring", "user": "bob", "protectionSpace": SPACE},
     {"id": "session:2", "type": "token", "source": "session", "protectionSpace": {**SPACE, "host": "api.example", "realm": None}},
     {"id": "session:3", "type": "trust", "source": "session", "persistence": "forSession",
