@@ -5,7 +5,7 @@ line.
 
 In a question, `changes` replaces fields that the agent adds. `{"saved":…,"events":[…]}` shows the window of the saved logins, with this
 result of `credential/list` and these audit records; with `forget` it asks whether to forget the first one, and with `lost` there is
-no broker.
+no broker. `{"wait":true}` waits until the initial delay of the window is over.
 The arguments `rtl` and `text=2` set the direction of the layout and the size of text; `po=FILE` sets the catalogue. With
 `behind` the windows do not have the focus until they are brought to the front, which no window manager of the tests can do."""
 import dataclasses
@@ -44,6 +44,7 @@ def toolkit_settings():
     for word in sys.argv:
         if word.startswith("po="):
             messages.use(compiled(word[3:]))
+            toolkit.follow_language()
     if "behind" in sys.argv:
         base.QuestionWindow.is_active = lambda window: getattr(window, "is_in_front", False)
         base.QuestionWindow.present = present
@@ -180,23 +181,37 @@ def main():
                 return GLib.SOURCE_CONTINUE
             screen = parts.screen_size()
             print(json.dumps({
-                "title": window.get_title(), "keys": keys(window), "width": window.get_width(), "height": window.get_height(), "cut": cut(window),
-                "hyphenated": hyphenated(window), "outside": outside(window), "screen": screen, "controls": controls(window),
+                "title": window.get_title(), "keys": keys(window), "cut": cut(window),
+                "width": window.get_width(), "height": window.get_height(),
+                "hyphenated": hyphenated(window), "outside": outside(window), "screen": screen,
+                "controls": controls(window),
+                "heading_scrolls": any(one.has_css_class("title-2") and one.get_ancestor(Gtk.ScrolledWindow) for one in labels(window)),
+                "is_right_to_left": window.get_direction() is Gtk.TextDirection.RTL,
                 "texts": [text for widget in below(window) for text in texts_of(widget)]}), flush=True)
             return GLib.SOURCE_REMOVE
 
         waited = 0
         GLib.timeout_add(LAYOUT_LOOK_MS, report)
 
+    def calm():
+        """Reports when the initial delay is over, and the window is drawn as it stays."""
+        if presenter._window and not rows and not presenter._window._is_calm:
+            return GLib.SOURCE_CONTINUE
+        GLib.timeout_add(LAYOUT_LOOK_MS, lambda: print("true", flush=True))
+        return GLib.SOURCE_REMOVE
+
     def came(*_):
         line = sys.stdin.readline()
         if not line:
             loop.quit()
             return GLib.SOURCE_REMOVE
+        message = json.loads(line)
+        if "wait" in message:
+            GLib.timeout_add(LAYOUT_LOOK_MS, calm)
+            return GLib.SOURCE_CONTINUE
         presenter.withdraw()
         while rows:
             rows.pop().destroy()
-        message = json.loads(line)
         if "saved" in message:
             rows.extend(show_saved(message))
         elif "row" in message:

@@ -45,7 +45,7 @@ def saved(page, found=SAVED, events=EVENTS, **more):
 LOGIN = {"protectionSpace": SPACE, "offers": [], "url": "https://intranet.example/report", **KEEPING}
 WINDOWS = {
     "login": question("auth.challenge/credential", **LOGIN, waiting=2),
-    "login-refused": question("auth.challenge/credential", **LOGIN, **REFUSED),
+    "password": question("auth.challenge/credential", **LOGIN, **REFUSED),
     "login-saved": question("auth.challenge/credential", **LOGIN, **PROPOSED),
     "login-users": question("auth.challenge/credential", **LOGIN, **KNOWN),
     "login-ntlm": question("auth.challenge/ntlm", **KEEPING, expand=True),

@@ -178,7 +178,9 @@ def program_place(requester: Requester) -> str:
     """Returns the program's path or subject, its process, the name it claims, and whether it uses the restricted socket."""
     kind, _colon, name = requester.subject.partition(":")
     place = shown(name, PATH_LIMIT)
-    if kind != "exe":
+    if kind == "exe":
+        place = escaping.isolated(place)
+    else:
         kinds = {
             "flatpak": _("Flatpak application {name}"), "snap": _("Snap application {name}"),
             "apparmor": _("AppArmor profile {name}"), "unit": _("systemd unit {name}")}
