@@ -5,7 +5,7 @@ line.
 
 In a question, `changes` replaces fields that the agent adds. `{"saved":…,"events":[…]}` shows the window of the saved logins, with this
 result of `credential/list` and these audit records; with `forget` it asks whether to forget the first one, and with `lost` there is
-no broker. `{"wait":true}` waits until the initial delay of the window is over.
+no broker. `{"wait":true}` prints the same about the current window, after its initial delay.
 The arguments `rtl` and `text=2` set the direction of the layout and the size of text; `po=FILE` sets the catalogue. With
 `behind` the windows do not have the focus until they are brought to the front, which no window manager of the tests can do."""
 import dataclasses
@@ -144,6 +144,16 @@ def texts_of(widget):
     return [text for text in found if isinstance(text, str) and text]
 
 
+def description(window):
+    """Returns what is printed about a window."""
+    return {
+        "title": window.get_title(), "keys": keys(window), "cut": cut(window), "width": window.get_width(),
+        "height": window.get_height(), "hyphenated": hyphenated(window), "outside": outside(window), "screen": parts.screen_size(),
+        "controls": controls(window), "texts": [text for widget in below(window) for text in texts_of(widget)],
+        "heading_scrolls": any(one.has_css_class("title-2") and one.get_ancestor(Gtk.ScrolledWindow) for one in labels(window)),
+        "is_right_to_left": window.get_direction() is Gtk.TextDirection.RTL}
+
+
 def show_saved(message):
     """Shows the window of the saved logins; returns it and the window in front of it."""
     window = saved.SavedWindow("/nowhere/socket", lambda: None)
@@ -179,15 +189,7 @@ def main():
             # A window that cannot get the size it needs is reported as it is.
             if not is_laid_out(window, expand) and waited < LAYOUT_LOOKS:
                 return GLib.SOURCE_CONTINUE
-            screen = parts.screen_size()
-            print(json.dumps({
-                "title": window.get_title(), "keys": keys(window), "cut": cut(window),
-                "width": window.get_width(), "height": window.get_height(),
-                "hyphenated": hyphenated(window), "outside": outside(window), "screen": screen,
-                "controls": controls(window),
-                "heading_scrolls": any(one.has_css_class("title-2") and one.get_ancestor(Gtk.ScrolledWindow) for one in labels(window)),
-                "is_right_to_left": window.get_direction() is Gtk.TextDirection.RTL,
-                "texts": [text for widget in below(window) for text in texts_of(widget)]}), flush=True)
+            print(json.dumps(description(window)), flush=True)
             return GLib.SOURCE_REMOVE
 
         waited = 0
@@ -197,7 +199,8 @@ def main():
         """Reports when the initial delay is over, and the window is drawn as it stays."""
         if presenter._window and not rows and not presenter._window._is_calm:
             return GLib.SOURCE_CONTINUE
-        GLib.timeout_add(LAYOUT_LOOK_MS, lambda: print("true", flush=True))
+        window = rows[-1] if rows else presenter._window
+        GLib.timeout_add(LAYOUT_LOOK_MS, lambda: print(json.dumps(description(window)), flush=True))
         return GLib.SOURCE_REMOVE
 
     def came(*_):

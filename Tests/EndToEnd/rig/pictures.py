@@ -41,9 +41,9 @@ def take(folder, variant, shower):
         show = shower(desktop, *words, environment={"GDK_SCALE": str(variant.percent // 100)})
         found = {}
         for name, message in WINDOWS.items():
-            window = show.send(message)
+            show.send(message)
             # The buttons are enabled after the initial delay.
-            window["is_shown"] = show.send({"wait": True})
+            window = show.send({"wait": True})
             path = pathlib.Path(folder) / f"{name}.png"
             assert desktop.run("scrot", "--overwrite", "--focused", str(path)).returncode == 0
             found[name] = (path, window)
