@@ -145,7 +145,7 @@ def texts_of(widget):
 
 
 def description(window):
-    """Returns what is printed about a window."""
+    """Returns the printed facts about a window."""
     return {
         "title": window.get_title(), "keys": keys(window), "cut": cut(window), "width": window.get_width(),
         "height": window.get_height(), "hyphenated": hyphenated(window), "outside": outside(window), "screen": parts.screen_size(),
