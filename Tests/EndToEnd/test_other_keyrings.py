@@ -1,6 +1,7 @@
 """The broker with KeePassXC and KWallet: they store, find, replace and forget logins as gnome-keyring does."""
 import pytest
 
+from rig.bodies import eventually
 from rig.client import password_answer
 from rig.keyring import SCHEMA, settle
 from rig.other_keyrings import KEYRINGS, end, lock, start_kwallet, wait_until_saved
@@ -42,6 +43,7 @@ def test_an_accepted_login_is_stored_and_found_after_a_restart(stage, start, oth
     wait_until_saved(other, start, "watchword-default")
     end(other)
     start(other)
+    eventually(lambda: other.lookup(**attributes) == password, "the keyring has lost the login")
     result = unasked(stage, start_broker(stage, other), server)
     assert (result["status"], result["auth"]["source"]) == (200, "keyring")
 
