@@ -29,8 +29,10 @@ ROLES = {
     "GtkListBoxRow": {"list item"}, "GtkScrolledWindow": {"scroll pane"}}
 #: The names that a screen reader derives for widgets without an accessible name.
 NAMELESS = re.compile(r"\s*|(Gtk|Adw)\w*")
-#: A window of libadwaita, which contains its buttons twice: side by side, and below each other.
-WITH_TWO_LAYOUTS = ("Forget This Login?",)
+#: The dialogues of libadwaita, which contain their buttons twice: side by side, and below each other.
+WITH_TWO_LAYOUTS = ("Forget This Login?", "Lock Saved Logins?", "Unlock Saved Logins")
+#: The buttons for the same as a button of the title bar with the same name, by the title of the window.
+SAME_AS_ABOVE = (("Prompt", "Close"), ("Saved Logins", "Unlock"))
 #: The widgets of zenity that are read with their contents: it gives them no names.
 OF_ZENITY = ("scroll pane", "table")
 
@@ -65,7 +67,7 @@ def problems(heard, controls):
              if NAMELESS.fullmatch(one["name"]) and (one["focusable"] or one["name"])]
     found += [f"{one['role']} {one['name']!r} has a mnemonic in its name" for one in operated if "_" in one["name"]]
     same = collections.Counter((one["role"], one["name"]) for one in operated if one["role"] not in ("scroll pane", "page tab")
-                               and one["window"] not in WITH_TWO_LAYOUTS)
+                               and one["window"] not in WITH_TWO_LAYOUTS and (one["window"], one["name"]) not in SAME_AS_ABOVE)
     found += [f"{count} widgets are a {role} {name!r}" for (role, name), count in same.items() if count > 1]
     if len(operated) != len(controls):
         return [*found, f"{len(operated)} widgets are reported, {len(controls)} exist: {operated} {controls}"]

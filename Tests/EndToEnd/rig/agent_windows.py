@@ -3,10 +3,11 @@
 those that are cut or hyphenated, and those that are outside of the window and cannot be scrolled to; the window stays until the next
 line.
 
- In a question, `changes` replaces fields that the agent adds. `{"saved":…,"events":[…],"page":…}` shows a page of the saved logins,
- with this result of `credential/list` and these audit records, also with `grants`, the list of `grant/list`; with
- `dialogue` it shows `add`, `lock`, `unlock`, or `forget` for the first login, and with `lost` there is no broker.
- `{"wait":true}` prints the same about the current window, after its initial delay.
+In a question, `changes` replaces fields that the agent adds, and `certificates` the certificates in the usual folders.
+`{"saved":…,"events":[…],"page":…}` shows a page of the saved logins, with this result or reply of `credential/list` and these audit
+records; also with `grants`, the list of `grant/list`, and `configuration`, the path of the settings. With `dialogue` it shows `add`,
+`lock`, `unlock`, or `forget` for the first login, and with `lost` there is no broker. `{"wait":true}` prints the same about the
+current window, after its initial delay.
 The arguments `rtl` and `text=2` set the direction of the layout and the size of text; `po=FILE` sets the catalogue. With
 `behind` the windows do not have the focus until they are brought to the front, which no window manager of the tests can do."""
 import dataclasses
@@ -18,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "contrib" /
 
 from gi.repository import GLib  # noqa: E402
 from catalogues import compiled  # noqa: E402
-from watchword_agent import messages  # noqa: E402
+from watchword_agent import certificate_choices, messages, places, x509  # noqa: E402
 from watchword_agent.question import read  # noqa: E402
 from watchword_agent.windows import toolkit  # noqa: E402
 
@@ -30,6 +31,7 @@ from watchword_agent.windows.presenter import WindowPresenter  # noqa: E402
 
 # How often, and how many times, it is checked whether a window is laid out.
 LAYOUT_LOOK_MS, LAYOUT_LOOKS = 20, 300
+ON_FILES, CONFIGURATION_FILE = certificate_choices.on_files, places.configuration_file
 
 
 def present(window):
@@ -173,6 +175,18 @@ def description(window):
         "is_right_to_left": window.get_direction() is Gtk.TextDirection.RTL}
 
 
+def use_files(message):
+    """Replaces files of the user by those of the message."""
+    if certificates := message.get("certificates"):
+        found = [certificate_choices.Choice(path, "", certificate_choices.FOLDER, x509.Summary(subject, issuer, expiry),
+                                            (issuer,))
+                 for path, subject, issuer, expiry in certificates]
+        certificate_choices.on_files = lambda *_: found
+    else:
+        certificate_choices.on_files = ON_FILES
+    places.configuration_file = (lambda: message["configuration"]) if "configuration" in message else CONFIGURATION_FILE
+
+
 def show_saved(message):
     """Shows the window of the saved logins; returns it and the dialogue in front of it."""
     window = saved.SavedWindow("/nowhere/socket", lambda: None)
@@ -182,7 +196,7 @@ def show_saved(message):
     else:
         window._events = message["events"]
         window._show_recent()
-        window._show_saved({"result": message["saved"]})
+        window._show_saved(message["saved"] if "error" in message["saved"] else {"result": message["saved"]})
         window._permissions.show_reply({"result": {"grants": message.get("grants", [])}})
     window._stack.set_visible_child_name(message["page"])
     window.present()
@@ -232,6 +246,7 @@ def main():
         presenter.withdraw()
         while rows:
             rows.pop().destroy()
+        use_files(message)
         if "saved" in message:
             rows.extend(show_saved(message))
         elif "row" in message:
