@@ -46,7 +46,7 @@ int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound) {
     return descriptor;
 }
 
-int watchword_socket_diagnosis(void) { return socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG); }
+int watchword_socket_diagnosis(void) { return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG); }
 
 // Fills in one end of a connection, as IPv4 or IPv6. Returns the address family, or -1.
 static int read_end(

@@ -43,13 +43,7 @@ extension ConfigurationOption {
                 switch value {
                 case .tables: return []
                 case .strings(let texts) where texts.isEmpty: return []
-                default:
-                    return [
-                        ValueProblem(
-                            text:
-                                "expected a list of tables, found \(value.kindText); write [[\(option.key)]] on a line "
-                                + "of its own, and its keys on the lines below")
-                    ]
+                default: return [option.wrongType(value)]
                 }
             })
     }

@@ -37,7 +37,7 @@ import WatchwordProtocol
         ("[front]\nproxy = \"0.0.0.0:3128\"", 2, "not an address"),
         ("[front]\ntunnel-ports = [0]", 2, "found 0"),
         ("[front]\ntunnel-ports = [443, \"80\"]", 2, "several types"),
-        ("[front]\nsite = 1", 2, "expected a list of tables"),
+        ("[front]\nsite = 1", 2, "expected a list of tables, each with listen and url, found a whole number"),
         ("[[front.site]]\nurl = \"https://h\"", 1, "listen is missing"),
         ("[[front.site]]\nlisten = \"127.0.0.1:1\"", 1, "url is missing"),
         ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h/path\"", 3, "without a path"),

@@ -50,6 +50,6 @@ import Testing
         let example = lines[(start + 1)..<end].joined(separator: "\n")
             .replacing("\\-", with: "-").replacing("\\(dq", with: "\"")
         #expect(settings(example) == Settings())
-        #expect(example.split(separator: "\n").count == ConfigurationOption.all.count + 10)
+        #expect(example.split(separator: "\n").count == ConfigurationOption.all.count + 11)
     }
 }

@@ -45,6 +45,16 @@ import WatchwordProtocol
         "audit.enabled": ("false", { $0.auditEnabled = false }),
         "audit.file-bytes": ("4096", { $0.auditFileBytes = 4096 }),
         "audit.old-files": ("0", { $0.auditOldFiles = 0 }),
+        "front.proxy": ("'[::1]:3128'", { $0.frontProxy = .ipv6(port: 3128) }),
+        "front.hosts": ("['h.example']", { $0.frontHosts = [try HostPattern("h.example")] }),
+        "front.tunnel-ports": ("[8443, 9]", { $0.frontTunnelPorts = [8443, 9] }),
+        "front.site": (
+            "[{ listen = '/run/s', url = 'https://i.example', restricted = true }]",
+            {
+                let site = FrontSite(url: "https://i.example", isRestricted: true)
+                $0.frontSites = [FrontSiteSetting(address: .socket(path: "/run/s"), site: site)]
+            }
+        ),
         "process.filter-system-calls": ("true", { $0.filtersSystemCalls = true }),
     ]
 
@@ -116,7 +126,9 @@ import WatchwordProtocol
         #expect(settings(file(option, option.type.example)) != nil)
         #expect(
             (option.defaultText == nil)
-                == ["fetch.allow", "proxy.url", "tokens.module", "credentials.netrc"].contains(option.key))
+                == [
+                    "fetch.allow", "proxy.url", "tokens.module", "credentials.netrc", "front.proxy", "front.site",
+                ].contains(option.key))
     }
 
     @Test func anEmptyAllowListAllowsNothing() {
@@ -153,16 +165,18 @@ import WatchwordProtocol
         [
             ("\"text\"", "a string"), ("5", "a whole number"), ("120.0", "a number with a fraction or an exponent"),
             ("true", "true or false"), ("[\"h\"]", "a list of strings"), ("[]", "an empty list"), ("{}", "a table"),
-            ("[1]", "a date, a time, or a list that does not contain only strings"),
-            ("[\"h\", 1]", "a date, a time, or a list that does not contain only strings"),
-            ("1979-05-27", "a date, a time, or a list that does not contain only strings"),
+            ("[1]", "a list of whole numbers"),
+            ("[\"h\", 1]", "a date, a time, or a list of values of several types"),
+            ("1979-05-27", "a date, a time, or a list of values of several types"),
         ])
     func refusesOtherTypes(option: ConfigurationOption, value: (text: String, kind: String)) {
         let fits =
             switch option.type {
             case .integer: value.text == "5"
             case .boolean: value.text == "true"
-            case .choice, .proxyURL, .path, .homePath: value.text == "\"text\""
+            case .choice, .proxyURL, .path, .homePath, .address: value.text == "\"text\""
+            case .ports: value.text == "[1]" || value.text == "[]"
+            case .sites: value.text == "[]"
             case .hosts: value.text == "[\"h\"]" || value.text == "[]"
             case .schemeOrders, .releaseRules, .commands: value.text == "[\"h\"]" || value.text == "[]"
             }

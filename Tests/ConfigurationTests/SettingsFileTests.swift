@@ -53,17 +53,17 @@ import Testing
         ("[proxy]\npassword = 'secret'", "proxy.password", "the options of [proxy] are url and except"),
         (
             "\nnosuch = 1", "nosuch",
-            "options belong in the tables [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit] and [process]"
+            "options belong in the tables [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front] and [process]"
         ),
         ("\n[limit]\nx = 1\n[limit.y]\nz = 1", "limit", "did you mean [limits]?"),
         ("\n[fecth]\nallow = 1", "fecth", "did you mean [fetch]?"),
         (
             "\n[network]", "network",
-            "the tables are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit] and [process]"
+            "the tables are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front] and [process]"
         ),
         (
             "\n[\"limits.x\"]", "\"limits.x\"",
-            "the tables are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit] and [process]"
+            "the tables are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front] and [process]"
         ),
         ("\n[\"limits \"]", "\"limits \"", "did you mean [limits]?"),
         ("\n[Limits]", "Limits", "did you mean [limits]?"),

@@ -53,6 +53,10 @@ enum LogText {
         case "locked": return "locked the broker"
         case "unlocked": return "unlocked the broker"
         case "denied": return "was denied\(scope(event))\(reason(event))"
+        case "frontRequest":
+            let method = (event["action"]?.string ?? "?").shortened
+            let verb = event["reason"] == nil ? "sent" : "was refused"
+            return "\(verb) \(method) through a front\(scope(event))\(reason(event))"
         case "eventsLost": return "could not write \(counted(event["count"]?.integer ?? 0, "event")) to this log"
         case let other: return "caused an event unknown to this version: \((other ?? "?").shortened)"
         }
