@@ -68,9 +68,10 @@ public final class SecretServiceKeyring: KeyringPort, Sendable {
     }
 
     public func remove(_ id: String, ifSecretIs expected: Secret?, completion: @escaping Completion<Bool>) {
+        let windowLimit = windowLimit
         begin(completion) { session, call throws(KeyringFailure) in
             try session.changing { () throws(KeyringFailure) in
-                try session.remove(id, ifSecretIs: expected, call)
+                try session.remove(id, ifSecretIs: expected, call) { call.restart(limit: windowLimit) }
             } item: {
                 $0 ? (id, false) : nil
             }

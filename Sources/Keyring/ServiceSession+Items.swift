@@ -82,7 +82,10 @@ extension ServiceSession {
         return reply?.children.first.flatMap { decode($0) }
     }
 
-    func remove(_ id: String, ifSecretIs expected: Secret?, _ call: KeyringCall) throws(KeyringFailure) -> Bool {
+    /// Removes the item if its secret is `expected`, or unconditionally. `onPrompt` runs before the keyring shows a window.
+    func remove(
+        _ id: String, ifSecretIs expected: Secret?, _ call: KeyringCall, onPrompt: () -> Void
+    ) throws(KeyringFailure) -> Bool {
         guard Variant.path(id) != nil else { throw .noSuchItem(id) }
         if let expected {
             guard let item = try item(id, call) else { return false }
@@ -93,9 +96,14 @@ extension ServiceSession {
         guard let reply else { return false }
         guard let prompt = reply.children.first?.text else { throw .badReply("Delete") }
         if prompt != "/" {
-            // Only `unlock` and `store` may show a window.
-            dismiss(prompt)
-            throw .locked
+            // Only `unlock` and `store` may show a window to unlock the item. KeePassXC deletes even an unlocked item only after
+            // a prompt, which may show a window, so the user must have asked for the removal.
+            guard expected == nil, try item(id, call)?.isLocked == false else {
+                dismiss(prompt)
+                throw .locked
+            }
+            onPrompt()
+            _ = try complete(prompt, call)
         }
         return true
     }

@@ -7,6 +7,7 @@ extension ServiceSession {
     /// The attribute that contains the name of the schema.
     static let schemaName: ExactText = "xdg:schema"
     private static let networkPassword: ExactText = "org.gnome.keyring.NetworkPassword"
+    private static let keepassxcFields: Set<ExactText> = ["Title", "UserName", "URL", "Notes", "Path", "Uuid"]
 
     /// Returns the path of the default collection.
     /// - Throws: `.refused` if there is none.
@@ -60,7 +61,7 @@ extension ServiceSession {
         // another program. It is therefore set only if no such item exists. If an item has exactly these attributes, its
         // secret is changed.
         let similar = try similarItems(packed, in: collection, call)
-        if let present = similar.first(where: { $0.attributes == attributes }) {
+        if let present = similar.first(where: { Self.withoutFields($0.attributes) == attributes }) {
             _ = try send(
                 present.id, Self.itemInterface, "SetSecret", [try encode(secret)], reply: "()", call
             ).orThrow(call)
@@ -78,6 +79,12 @@ extension ServiceSession {
             [properties, try encode(secret), .flag(similar.isEmpty)], reply: "(oo)", call
         ).orThrow(call)
         return try created(reply, call, onPrompt: onPrompt)
+    }
+
+    /// Returns the attributes of an item without the fields of its entry, which KeePassXC adds to those that were stored.
+    private static func withoutFields(_ attributes: [ExactText: ExactText]) -> [ExactText: ExactText] {
+        guard keepassxcFields.allSatisfy({ attributes[$0] != nil }) else { return attributes }
+        return attributes.filter { !keepassxcFields.contains($0.key) }
     }
 
     private func similarItems(

@@ -104,9 +104,16 @@ final class ServiceSession {
         guard let service = watchword_secret_service_new(connection, call.cancellable, &error) else {
             throw ServiceError(taking: error).failure(call)
         }
-        guard secret_service_ensure_session_sync(service, call.cancellable, &error) != 0 else {
-            g_object_unref(service)
-            throw ServiceError(taking: error).failure(call)
+        // KWallet refuses a public key that begins with a zero, which libsecret omits. Each attempt makes a new key.
+        var attempts = 3
+        while secret_service_ensure_session_sync(service, call.cancellable, &error) == 0 {
+            let refusal = ServiceError(taking: error)
+            error = nil
+            attempts -= 1
+            if attempts == 0 || !refusal.message.contains("public key size") {
+                g_object_unref(service)
+                throw refusal.failure(call)
+            }
         }
         // libsecret falls back to an unencrypted session.
         guard let algorithms = secret_service_get_session_algorithms(service),

@@ -102,6 +102,7 @@ def test_nothing_is_cut_off_at_200_percent(large, kind, expand):
     window = show(kind, expand=expand)
     desktop.picture(f"{name}-{kind}{'-details' if expand else ''}")
     assert window["outside"] == [] and window["cut"] == []
+    assert not window["heading_scrolls"], "the host is always visible"
     width, height = window["screen"]
     assert window["width"] <= width and window["height"] <= height - 32, window
 

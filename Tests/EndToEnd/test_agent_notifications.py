@@ -17,7 +17,8 @@ class Service:
 
     def __init__(self, desktop):
         script = pathlib.Path(__file__).parent / "rig" / "notifications.py"
-        self.process = desktop.start("/usr/bin/python3", str(script), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # Without a buffer: `is_ready` does not see lines that are already read.
+        self.process = desktop.start("/usr/bin/python3", str(script), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self.next() == {"ready": True}
 
     def next(self):

@@ -241,14 +241,15 @@ def test_the_terminal_agent_closes_a_prompt_that_is_withdrawn(terminal_agent, to
 def test_the_terminal_agent_stops_the_prompts_of_a_program(terminal_agent, tools):  # noqa: F811
     broker, terminal = terminal_agent
     first = ask(broker, tools, "first")
-    terminal.expect("    first")
+    # What is typed before the prompt is discarded.
+    terminal.expect("(Ctrl-D to cancel): ")
     terminal.type("\x04")
     assert first.wait(30) == 1
     # Another caller: the first one has to wait after its cancelled prompt.
     second = subprocess.Popen(
         ["/bin/sh", "-c", '"$0" "$1"; exit $?', tools / "watchword-askpass", "second"], env=Shell(broker).environment,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    terminal.expect("    second")
+    terminal.expect("(Ctrl-D to cancel): ", times=2)
     terminal.type("\x04")
     terminal.expect("? y/N: ")
     terminal.type("y\n")

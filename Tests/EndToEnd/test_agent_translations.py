@@ -21,7 +21,7 @@ from watchword_agent.fallbacks import conversation
 PO = ROOT / "contrib" / "agent" / "po"
 CATALOGUES = sorted(PO.glob("*.po"))
 #: The widgets of GTK itself, which it translates.
-OF_GTK = ("Close", "Maximize", "Minimize", "Caps Lock is on", "AdwViewSwitcher", "Search…", "Clear entry", "(None)")
+OF_GTK = ("Close", "Maximize", "Minimize", "Caps Lock is on", "Search…", "Clear entry", "(None)")
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_a_catalogue_is_complete_and_has_the_placeholders_and_alt_keys_of_the_me
 
 @pytest.mark.parametrize("environment, found", [
     ({"LANG": "de_AT.UTF-8"}, "_Passwort"), ({"LANG": "de_DE", "LC_ALL": "C"}, "_Password"), ({}, "_Password"),
-    ({"LANG": "en_GB.UTF-8", "LANGUAGE": "fr:de_DE@euro"}, "_Passwort"), ({"LC_MESSAGES": "he_IL.UTF-8", "LANG": "de_DE"}, "_Password")])
+    ({"LANG": "en_GB.UTF-8", "LANGUAGE": "fr:de_DE@euro"}, "_Passwort"), ({"LC_MESSAGES": "ar_EG.UTF-8", "LANG": "de_DE"}, "_Password"), ({"LANG": "he_IL.UTF-8"}, "_סיסמה")])
 def test_the_language_is_that_of_the_environment(tree, environment, found):
     """Without a catalogue the texts are English."""
     said = subprocess.run(["/usr/bin/python3", "-c", "from watchword_agent.messages import _; print(_('_Password'))"], cwd=tree,
@@ -157,3 +157,14 @@ def test_every_text_of_the_saved_logins_is_translated(translated, page):
     window = show.send({"saved": saved, "events": events, "page": page})
     check(desktop, window, strings([listed, events]) + ["https", "it is locked"])
     desktop.picture(f"pseudo-{page}")
+
+
+@pytest.mark.parametrize("language", [file.stem for file in CATALOGUES])
+def test_the_desktop_files_are_translated(language):
+    for file in (ROOT / "contrib" / "desktop" / "io.watchword.Watchword.desktop", PO.parent / "watchword-agent.desktop"):
+        keys = dict(line.split("=", 1) for line in file.read_text().splitlines() if "=" in line)
+        texts_of_file = [key for key in ("GenericName", "Comment", "Keywords") if key in keys]
+        assert texts_of_file and all(keys[f"{key}[{language}]"] not in ("", keys[key]) for key in texts_of_file)
+    about = (ROOT / "contrib" / "desktop" / "io.watchword.Watchword.metainfo.xml").read_text()
+    for tag in ("summary", "p", "li"):
+        assert about.count(f'<{tag} xml:lang="{language}">') == about.count(f"<{tag}>") > 0

@@ -33,7 +33,9 @@ def space(server, **more):
 
 def store(client, server, user, password, **more):
     credential = {"type": "password", "user": user, "password": password, "persistence": "permanent"}
-    return client.call("credential/store", {"protectionSpace": space(server, **more), "credential": credential})["result"]["id"]
+    stored = client.call("credential/store", {"protectionSpace": space(server, **more), "credential": credential})
+    assert "result" in stored, stored
+    return stored["result"]["id"]
 
 
 def keyring_list(client, server=None):

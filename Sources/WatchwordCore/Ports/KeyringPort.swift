@@ -59,7 +59,8 @@ public struct KeyringFailure: Error, Sendable, Equatable {
 /// Persistent credentials in the keyring of the user's session.
 ///
 /// No call blocks its caller. Each completion is called exactly once, on any thread, at the latest after the time limit
-/// of the call. Calls are executed one after the other. Only `unlock` and `store` let the keyring show a window.
+/// of the call. Calls are executed one after the other. Only `unlock`, `store`, and `remove` without an expected secret let the
+/// keyring show a window.
 public protocol KeyringPort: Sendable {
     typealias Completion<Value> = @Sendable (Result<Value, KeyringFailure>) -> Void
 

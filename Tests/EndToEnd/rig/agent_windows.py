@@ -1,11 +1,16 @@
 """Shows windows of the agent one after the other. As a program, it reads lines: a question, with `expand` to show its details, or
-`{"row":[…]}` for a row of the saved logins. For each line it prints the Alt keys of the window, its size, all its texts, those that
-are cut or hyphenated, and those that are outside of the window and cannot be scrolled to; the window stays until the next line.
+`{"row":[…]}` for a row of the saved logins. For each line it prints the Alt keys of the window, its size, its controls, all its texts,
+those that are cut or hyphenated, and those that are outside of the window and cannot be scrolled to; the window stays until the next
+line.
 
-`{"saved":…,"events":[…],"page":…}` shows a page of the saved logins, with this result of `credential/list` and these audit
-records; also with `grants`, the list of `grant/list`, and with `dialogue`: `add`, `lock` or `unlock`.
+In a question, `changes` replaces fields that the agent adds, and `certificates` the certificates in the usual folders.
+`{"saved":…,"events":[…],"page":…}` shows a page of the saved logins, with this result or reply of `credential/list` and these audit
+records; also with `grants`, the list of `grant/list`, and `configuration`, the path of the settings. With `dialogue` it shows `add`,
+`lock`, `unlock`, or `forget` for the first login, and with `lost` there is no broker. `{"wait":true}` prints the same about the
+current window, after its initial delay.
 The arguments `rtl` and `text=2` set the direction of the layout and the size of text; `po=FILE` sets the catalogue. With
 `behind` the windows do not have the focus until they are brought to the front, which no window manager of the tests can do."""
+import dataclasses
 import json
 import pathlib
 import sys
@@ -14,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "contrib" /
 
 from gi.repository import GLib  # noqa: E402
 from catalogues import compiled  # noqa: E402
-from watchword_agent import messages  # noqa: E402
+from watchword_agent import certificate_choices, messages, places, x509  # noqa: E402
 from watchword_agent.question import read  # noqa: E402
 from watchword_agent.windows import toolkit  # noqa: E402
 
@@ -26,6 +31,7 @@ from watchword_agent.windows.presenter import WindowPresenter  # noqa: E402
 
 # How often, and how many times, it is checked whether a window is laid out.
 LAYOUT_LOOK_MS, LAYOUT_LOOKS = 20, 300
+ON_FILES, CONFIGURATION_FILE = certificate_choices.on_files, places.configuration_file
 
 
 def present(window):
@@ -41,6 +47,7 @@ def toolkit_settings():
     for word in sys.argv:
         if word.startswith("po="):
             messages.use(compiled(word[3:]))
+            toolkit.follow_language()
     if "behind" in sys.argv:
         base.QuestionWindow.is_active = lambda window: getattr(window, "is_in_front", False)
         base.QuestionWindow.present = present
@@ -63,7 +70,7 @@ def keys(window):
 
 
 def labels(window):
-    return [label for label in below(window) if isinstance(label, Gtk.Label) and label.get_child_visible() and label.get_mapped()]
+    return [label for label in below(window) if isinstance(label, Gtk.Label) and label.get_mapped()]
 
 
 def cut(window):
@@ -114,6 +121,28 @@ def outside(window):
     return found
 
 
+def controls(window):
+    """Returns the types of each widget that a person can operate, the most specific first, in the order of the window."""
+    found = []
+
+    def look(widget):
+        types, kind = [], widget.__gtype__
+        while kind.name != "GtkWidget":
+            types.append(kind.name)
+            kind = kind.parent
+        is_whole = isinstance(widget, (Gtk.Button, Gtk.Editable, Gtk.Expander))
+        if is_whole or widget.get_focusable() and not isinstance(widget, Gtk.Window):
+            found.append(types)
+        child = None if is_whole else widget.get_first_child()
+        while child:
+            if child.get_visible() and child.get_accessible_role() is not Gtk.AccessibleRole.NONE:
+                look(child)
+            child = child.get_next_sibling()
+
+    look(window)
+    return found
+
+
 def texts_of(widget):
     """Returns what a widget shows or says: label, title, placeholder, tooltip."""
     found = [widget.get_tooltip_text()]
@@ -125,13 +154,53 @@ def texts_of(widget):
 
 def dialogue(window, name):
     """Opens a dialogue of the saved logins, and returns its window."""
-    if name == "add":
+    if name == "forget":
+        next(one for one in below(window) if isinstance(one, Gtk.Button) and one.get_icon_name() == "user-trash-symbolic").emit("clicked")
+    elif name == "add":
         window._add_login()
     elif name == "lock":
         window._locking.lock()
     else:
         window._locking._unlocked({"error": {"data": {"kind": "locked"}}})
     return next(one for one in Gtk.Window.list_toplevels() if isinstance(one, Gtk.Window) and one.get_transient_for() is window)
+
+
+def description(window):
+    """Returns the printed facts about a window."""
+    return {
+        "title": window.get_title(), "keys": keys(window), "cut": cut(window), "width": window.get_width(),
+        "height": window.get_height(), "hyphenated": hyphenated(window), "outside": outside(window), "screen": parts.screen_size(),
+        "controls": controls(window), "texts": [text for widget in below(window) for text in texts_of(widget)],
+        "heading_scrolls": any(one.has_css_class("title-2") and one.get_ancestor(Gtk.ScrolledWindow) for one in labels(window)),
+        "is_right_to_left": window.get_direction() is Gtk.TextDirection.RTL}
+
+
+def use_files(message):
+    """Replaces files of the user by those of the message."""
+    if certificates := message.get("certificates"):
+        found = [certificate_choices.Choice(path, "", certificate_choices.FOLDER, x509.Summary(subject, issuer, expiry),
+                                            (issuer,))
+                 for path, subject, issuer, expiry in certificates]
+        certificate_choices.on_files = lambda *_: found
+    else:
+        certificate_choices.on_files = ON_FILES
+    places.configuration_file = (lambda: message["configuration"]) if "configuration" in message else CONFIGURATION_FILE
+
+
+def show_saved(message):
+    """Shows the window of the saved logins; returns it and the dialogue in front of it."""
+    window = saved.SavedWindow("/nowhere/socket", lambda: None)
+    window._broker.on_lost = lambda reason: None
+    if "lost" in message:
+        window._lost(messages._(message["lost"]))
+    else:
+        window._events = message["events"]
+        window._show_recent()
+        window._show_saved(message["saved"] if "error" in message["saved"] else {"result": message["saved"]})
+        window._permissions.show_reply({"result": {"grants": message.get("grants", [])}})
+    window._stack.set_visible_child_name(message["page"])
+    window.present()
+    return [window, dialogue(window, message["dialogue"])] if message.get("dialogue") else [window]
 
 
 def main():
@@ -151,42 +220,42 @@ def main():
             # A window that cannot get the size it needs is reported as it is.
             if not is_laid_out(window, expand) and waited < LAYOUT_LOOKS:
                 return GLib.SOURCE_CONTINUE
-            screen = parts.screen_size()
-            print(json.dumps({
-                "keys": keys(window), "width": window.get_width(), "height": window.get_height(), "cut": cut(window),
-                "hyphenated": hyphenated(window), "outside": outside(window), "screen": screen,
-                "texts": [text for widget in below(window) for text in texts_of(widget)]}), flush=True)
+            print(json.dumps(description(window)), flush=True)
             return GLib.SOURCE_REMOVE
 
         waited = 0
         GLib.timeout_add(LAYOUT_LOOK_MS, report)
+
+    def calm():
+        """Reports when the initial delay is over, and the window is drawn as it stays."""
+        if presenter._window and not rows and not presenter._window._is_calm:
+            return GLib.SOURCE_CONTINUE
+        window = rows[-1] if rows else presenter._window
+        GLib.timeout_add(LAYOUT_LOOK_MS, lambda: print(json.dumps(description(window)), flush=True))
+        return GLib.SOURCE_REMOVE
 
     def came(*_):
         line = sys.stdin.readline()
         if not line:
             loop.quit()
             return GLib.SOURCE_REMOVE
+        message = json.loads(line)
+        if "wait" in message:
+            GLib.timeout_add(LAYOUT_LOOK_MS, calm)
+            return GLib.SOURCE_CONTINUE
         presenter.withdraw()
         while rows:
             rows.pop().destroy()
-        message = json.loads(line)
+        use_files(message)
         if "saved" in message:
-            rows.append(saved.SavedWindow("/nowhere/socket", lambda: None))
-            rows[0]._broker.on_lost = lambda reason: None
-            rows[0]._events = message["events"]
-            rows[0]._show_recent()
-            rows[0]._show_saved({"result": message["saved"]})
-            rows[0]._stack.set_visible_child_name(message["page"])
-            rows[0]._permissions.show_reply({"result": {"grants": message.get("grants", [])}})
-            rows[0].present()
-            if message.get("dialogue"):
-                rows.insert(0, dialogue(rows[0], message["dialogue"]))
+            rows.extend(show_saved(message))
         elif "row" in message:
             rows.append(Gtk.Window(default_width=400, child=parts.boxed(saved._row(*message["row"]))))
             rows[0].present()
         else:
-            presenter.present(read(message, 0), 0, lambda answer: None, lambda reason: None)
-        mapped(rows[0] if rows else presenter._window, message.get("expand"))
+            question = dataclasses.replace(read(message, 0), **message.get("changes", {}))
+            presenter.present(question, message.get("waiting", 0), lambda answer: None, lambda reason: None)
+        mapped(rows[-1] if rows else presenter._window, message.get("expand"))
         return GLib.SOURCE_CONTINUE
 
     GLib.io_add_watch(0, GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN | GLib.IOCondition.HUP, came)

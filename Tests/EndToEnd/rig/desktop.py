@@ -1,4 +1,5 @@
-"""A private desktop: an X server, a window manager, a message bus, and functions that type, click and read the screen."""
+"""A private desktop: an X server, a window manager, a message bus, and functions that type, click and read the screen. A desktop on
+Wayland is in wayland.py."""
 import json
 import os
 import pathlib
@@ -35,7 +36,7 @@ class Desktop:
         self.environment = {
             "HOME": str(self.folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
             "XDG_CONFIG_HOME": str(self.folder / "config"), "DBUS_SESSION_BUS_ADDRESS": f"unix:path={self.folder}/bus",
-            "GSK_RENDERER": "cairo", "GDK_BACKEND": "x11", "GSETTINGS_BACKEND": "memory", "GTK_USE_PORTAL": "0",
+            "GSK_RENDERER": "cairo", "GSETTINGS_BACKEND": "memory", "GTK_USE_PORTAL": "0",
             "ADW_DISABLE_PORTAL": "1", "ADW_DEBUG_COLOR_SCHEME": f"prefer-{scheme}" if scheme == "dark" else "default",
             "NO_AT_BRIDGE": "0"}
         try:
@@ -47,14 +48,13 @@ class Desktop:
     def _start(self):
         self._start_display()
         self.start("dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile")
-        self.start("openbox", "--sm-disable")
-        eventually(lambda: self.run("xdotool", "get_num_desktops").returncode == 0, "the window manager did not start")
         self.start("/usr/libexec/at-spi-bus-launcher", "--launch-immediately", "--a11y=1", "--screen-reader=1")
         eventually((self.folder / "bus").exists, "the message bus did not start")
         # A program that starts before a screen reader is registered never reports its widgets.
         self.heard()
 
     def _start_display(self):
+        """Starts the display and the window manager, and sets their variables."""
         readable, writable = os.pipe()
         self.start(
             "Xvfb", "-displayfd", str(writable), "-screen", "0", f"{self.size}x24", "-nolisten", "tcp", "-noreset",
@@ -65,7 +65,9 @@ class Desktop:
             assert is_ready(readable, 20) and (piece := os.read(readable, 16)), f"Xvfb does not start: {self.log('Xvfb')}"
             text += piece
         os.close(readable)
-        self.environment["DISPLAY"] = f":{text.decode().strip()}"
+        self.environment.update(DISPLAY=f":{text.decode().strip()}", GDK_BACKEND="x11")
+        self.start("openbox", "--sm-disable")
+        eventually(lambda: self.run("xdotool", "get_num_desktops").returncode == 0, "the window manager did not start")
 
     def start(self, program, *words, environment=None, **more):
         """Starts a program on this desktop; its output is written to NAME.log."""
@@ -132,24 +134,32 @@ class Desktop:
 
     def heard(self):
         """Returns the widgets of the open windows as a screen reader gets them; see screen_reader.py."""
+        return self._tell(b"")
+
+    def _tell(self, line):
         if self.reader is None:
             self.reader = self.start(
                 "/usr/bin/python3", str(pathlib.Path(__file__).with_name("screen_reader.py")), stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE)
-        self.reader.stdin.write(b"\n")
+        self.reader.stdin.write(line + b"\n")
         self.reader.stdin.flush()
         assert is_ready(self.reader.stdout, 20), "the screen reader returns nothing"
         return json.loads(self.reader.stdout.readline())
 
-    def hear(self, what, seconds=30, **states):
-        """Waits for a widget whose name contains `what`, and for its states."""
+    def hear(self, what, seconds=30, is_whole=False, **states):
+        """Waits for a widget whose name contains `what`, or is `what`, and for its states."""
         def look():
             for one in self.heard():
-                if what in one["name"] and all(one[key] == value for key, value in states.items()):
+                if (what == one["name"] if is_whole else what in one["name"]) and all(one[key] == value for key, value in states.items()):
                     return one
             return None
 
         return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds, LOOK_PAUSE)
+
+    def operate(self, what, text=None, **states):
+        """Clicks on a widget as a screen reader does, or replaces its text, once the widget is enabled."""
+        place = self.hear(what, is_whole=True, sensitive=True, **states)["place"]
+        assert self._tell(json.dumps({"place": place, **({} if text is None else {"text": text})}).encode()), what
 
     def summary(self):
         """Returns a description of the screen, for the message of a failed test."""

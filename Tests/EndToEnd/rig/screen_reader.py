@@ -1,5 +1,6 @@
-"""Reads the desktop as a screen reader does (AT-SPI). As a program, for each line that it reads it prints the content of the
-desktop, as JSON."""
+"""Reads and operates the desktop as a screen reader does (AT-SPI). As a program, for each empty line that it reads it prints the
+content of the desktop, as JSON. A line `{"place":…}` clicks on the widget with this place, and with `text` types into it; the
+program prints whether the widget has done it."""
 import json
 import sys
 import time
@@ -60,9 +61,11 @@ def known(bus, name):
 def at_once(bus, name, found):
     """Returns all widgets of a GTK 4 application. A widget is in the cache only after a request for the children of its parent.
     """
+    # Closed windows stay in the cache as long as the application holds references to them.
+    open_windows = {path for _, path in ask(bus, name, ROOT, "org.a11y.atspi.Accessible", "GetChildren")[0]}
     children, lacking = known(bus, name)
     asked = set()
-    while new := lacking - asked:
+    while new := below(children, open_windows, lacking) - asked:
         asked |= new
         for path, _ in new:
             ask(bus, name, path, "org.a11y.atspi.Accessible", "GetChildren")
@@ -75,14 +78,36 @@ def at_once(bus, name, found):
             if role not in CONTAINERS:
                 bits = states[0] | states[1] << 32
                 found.append({"window": title if window is None else window, "role": role, "name": title,
-                              **{name: bool(bits >> int(state) & 1) for name, state in STATES.items()}})
+                              "place": [name, path],
+                              **{state: bool(bits >> int(bit) & 1) for state, bit in STATES.items()}})
             if role not in LEAVES:
                 inside(path, title if window is None else window)
 
-    # Closed windows stay in the cache as long as the application holds references to them.
-    open_windows = {path for _, path in ask(bus, name, ROOT, "org.a11y.atspi.Accessible", "GetChildren")[0]}
     children[ROOT] = [one for one in children.get(ROOT, []) if one[1] in open_windows]
     inside(ROOT, None)
+
+
+def below(children, windows, lacking):
+    """Returns the items of `lacking` that are in these windows."""
+    paths, inside = list(windows), set()
+    while paths:
+        path = paths.pop()
+        inside.add(path)
+        paths += [one[1] for one in children.get(path, [])]
+    return {one for one in lacking if one[0] in inside}
+
+
+def operate(bus, place, text=None):
+    """Clicks on a widget of a GTK 4 application, or replaces its text."""
+    if text is None:
+        return ask(bus, *place, "org.a11y.atspi.Action", "DoAction", GLib.Variant("(i)", (0,)))[0]
+    return ask(bus, *place, "org.a11y.atspi.EditableText", "SetTextContents", GLib.Variant("(s)", (text,)))[0]
+
+
+def labels(node):
+    """Returns the texts of the labels that belong to a widget."""
+    return [one.get_target(index).get_name() for one in node.get_relation_set() for index in range(one.get_n_targets())
+            if one.get_relation_type() == Atspi.RelationType.LABELLED_BY]
 
 
 def one_by_one(wanted, found):
@@ -94,7 +119,7 @@ def one_by_one(wanted, found):
                 return
             if role not in CONTAINERS:
                 states = node.get_state_set()
-                found.append({"window": window, "role": role, "name": node.get_name() or "",
+                found.append({"window": window, "role": role, "name": node.get_name() or "", "labels": labels(node),
                               **{name: states.contains(state) for name, state in STATES.items()}})
             if role not in LEAVES:
                 inside(node, window)
@@ -118,7 +143,10 @@ def one_by_one(wanted, found):
 def main():
     bus = connect()
     Atspi.init()
-    for _ in sys.stdin:
+    for line in sys.stdin:
+        if line.strip():
+            print(json.dumps(operate(bus, **json.loads(line))), flush=True)
+            continue
         found = []
         for name, title in list(applications(bus)):
             try:

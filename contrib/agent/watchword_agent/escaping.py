@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Iterable, Optional
 
-from .messages import _
+from .messages import _, is_right_to_left
 
 #: The length limit of a realm, user, or certificate subject, in characters.
 TEXT_LIMIT = 80
@@ -81,6 +81,12 @@ def url(text: object, path_limit: int = PATH_LIMIT) -> str:
 def quoted(text: object, limit: int = TEXT_LIMIT) -> str:
     """Returns `text` in quotation marks, with those inside replaced so that they cannot end the quotation."""
     return _("“{text}”").format(text=shown(text, limit).translate(_MARKS))
+
+
+def isolated(text: str) -> str:
+    """Returns a path or name for use before translated text: in a language that is written from right to left, neither moves parts
+    of the other (Unicode Standard Annex 9, isolates)."""
+    return f"\u200f\u2066{text}\u2069" if is_right_to_left() else text
 
 
 def _pieces(text: str) -> list[str]:

@@ -28,3 +28,9 @@ def _(message: str) -> str:
 def ngettext(one: str, several: str, count: int) -> str:
     """Returns the translation of a message with a count."""
     return _translations.ngettext(one, several, count)
+
+
+def is_right_to_left() -> bool:
+    """Whether the texts are written from right to left. The message is GTK's own for this purpose."""
+    # Translators: "default:RTL" for a language that is written from right to left, otherwise "default:LTR".
+    return _("default:LTR") == "default:RTL"

@@ -96,6 +96,10 @@ def what(event: Event) -> str:
     if kind == "eventsLost":
         return ngettext("{number} event is missing here", "{number} events are missing here", count).format(
             number=count) if isinstance(count, int) else _("Some events are missing here")
+    if kind == "frontRequest":
+        words = _("A front refused the request {method} to {place}") if event.get("reason") else _(
+            "Request {method} to {place} through a front")
+        return words.format(method=shown(action, 20), place=place)
     return shown(kind)
 
 

@@ -211,6 +211,11 @@ def caller(requester: Requester) -> str:
     return _("{script}, run by {program}").format(script=script(requester), program=program(requester))
 
 
+def caller_alone(requester: Requester) -> str:
+    """Returns `caller` for a line of its own; the translation isolates the names of a script and its interpreter."""
+    return caller(requester) if requester.script else escaping.isolated(program(requester))
+
+
 def asked_by(requester: Requester) -> str:
     """Returns a line that names the program."""
     return _("Asked by {program}").format(program=caller(requester))
@@ -221,7 +226,10 @@ def program_place(requester: Requester) -> str:
     kind, _colon, name = requester.subject.partition(":")
     place = shown(name, PATH_LIMIT)
     if requester.script:
+        # A translation isolates both.
         place = _("{script}, run by {program}").format(script=shown(requester.script, PATH_LIMIT), program=place)
+    elif kind == "exe":
+        place = escaping.isolated(place)
     if kind != "exe":
         kinds = {
             "flatpak": _("Flatpak application {name}"), "snap": _("Snap application {name}"),

@@ -64,6 +64,7 @@ class AddLoginWindow(Adw.Window):
             hscrollbar_policy=Gtk.PolicyType.NEVER, propagate_natural_height=True, child=body, vexpand=True,
             max_content_height=max(200, parts.screen_size()[1] - _FRAME)))
         self.set_content(whole)
+        parts.name_inside(whole, _("Add Login"))
         self.set_default_widget(self._add)
         keys = Gtk.ShortcutController()
         keys.add_shortcut(Gtk.Shortcut(

@@ -35,6 +35,8 @@ class QuestionWindow(Adw.Window):
         self._notification: Optional[Notification] = None
         self._body = Gtk.Box(
             orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_start=24, margin_end=24, margin_bottom=6)
+        # The heading names the host, so it stays visible while the contents scroll.
+        self._top = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, spacing=12, margin_start=24, margin_end=24, margin_bottom=12)
         self._buttons = Gtk.Box(
             spacing=12, homogeneous=True, margin_start=24, margin_end=24, margin_top=12, margin_bottom=24)
         self._waiting = parts.label("", "dim-label", "caption", align=Gtk.Align.CENTER)
@@ -90,7 +92,7 @@ class QuestionWindow(Adw.Window):
         """Appends the row that expands to the given rows, the requesting program, its fetch, and the button `without`, which
         continues without a credential."""
         requester = self.question.requester
-        asked_by = f"{texts.caller(requester)}\n{texts.program_place(requester)}"
+        asked_by = f"{texts.caller_alone(requester)}\n{texts.program_place(requester)}"
         details = parts.Details(_("_Details"), texts.asked_by(requester))
         fetch = [] if self.question.prompt else [(_("For"), texts.fetch(self.question))]
         details.append(parts.facts(*rows, (_("Asked by"), asked_by), *fetch))
@@ -173,14 +175,16 @@ class QuestionWindow(Adw.Window):
             self.answer(answers.stop_asking(self.question))
 
     def _lay_out(self) -> None:
-        self._header = header = Adw.HeaderBar(title_widget=self._waiting, decoration_layout=":close")
+        header = Adw.HeaderBar(title_widget=self._waiting, decoration_layout=":close")
         header.add_css_class("flat")
         self._scrolled = Gtk.ScrolledWindow(hscrollbar_policy=Gtk.PolicyType.NEVER, child=self._body, vexpand=True)
         self._scrolled.add_css_class("question")
-        whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
-        for part in (header, self._scrolled, self._buttons):
-            whole.append(part)
-        self.set_content(whole)
+        parts.name(self._scrolled, texts.heading(self.question))
+        self._whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
+        for part in (header, self._top, self._scrolled, self._buttons):
+            self._whole.append(part)
+        self._fixed: list[Gtk.Widget] = [header, self._top, self._buttons]
+        self.set_content(self._whole)
 
     def _head(self) -> None:
         question = self.question
@@ -190,28 +194,42 @@ class QuestionWindow(Adw.Window):
         icon.add_css_class("question-icon")
         alarm = question.kind is Kind.TRUST and texts.is_grave(question)
         icon.add_css_class("alarm" if alarm else "unsure" if question.kind is Kind.TRUST else "calm")
-        self.add(icon)
-        heading = parts.label(texts.heading(question), "title-2", align=Gtk.Align.CENTER)
-        self.add(heading)
+        self._top.append(icon)
+        self._top.append(parts.label(texts.heading(question), "title-2", align=Gtk.Align.CENTER))
         end = texts.long_host(question.space)
         if end and question.kind is not Kind.CONSENT:
-            self.add(parts.label(end, "heading", align=Gtk.Align.CENTER))
+            self._top.append(parts.label(end, "heading", align=Gtk.Align.CENTER))
         self.update_property([Gtk.AccessibleProperty.DESCRIPTION], [texts.heading(question)])
 
     def _fit(self) -> None:
-        """Makes the contents scroll if the screen is too low for them; the buttons stay visible."""
-        # GTK's own natural height assumes the narrowest possible labels.
-        height = lambda part: part.measure(Gtk.Orientation.VERTICAL, parts.width() - 48)[1]  # noqa: E731
-        room = min(_TALLEST, max(120, parts.screen_size()[1] - _BARS - height(self._header) - height(self._buttons)))
-        needed = lambda: height(self._body) + 8  # noqa: E731
-        if needed() > room and not self.get_mapped():
-            self._icon.set_visible(False)
-            self._body.set_spacing(6)
-            self._buttons.set_margin_top(6)
-            self._buttons.set_margin_bottom(12)
-        self._scrolled.set_min_content_height(min(needed(), room))
+        """Makes the contents scroll if the screen is too low for them; heading and buttons stay visible."""
+        if self._needed() > self._room() and not self.get_mapped():
+            self._shrink()
+        self._scrolled.set_min_content_height(min(self._needed(), self._room()))
         # An overlay scroll bar hides itself and would not show that there is more below.
-        self._scrolled.set_overlay_scrolling(needed() <= room)
+        self._scrolled.set_overlay_scrolling(self._needed() <= self._room())
+
+    def _needed(self) -> int:
+        return _height(self._body) + 8
+
+    def _room(self) -> int:
+        """Returns the height that is left for the contents."""
+        fixed = sum(map(_height, self._fixed))
+        return min(_TALLEST - _height(self._top), max(120, parts.screen_size()[1] - _BARS - fixed))
+
+    def _shrink(self) -> None:
+        self._icon.set_visible(False)
+        self._body.set_spacing(6)
+        self._top.set_margin_bottom(6)
+        self._buttons.set_margin_top(6)
+        self._buttons.set_margin_bottom(12)
+        if _height(self._top) > parts.screen_size()[1] // 4:
+            # A long host would leave no room for the rest.
+            self._fixed.remove(self._top)
+            self._whole.remove(self._top)
+            self._top.set_margin_start(0)
+            self._top.set_margin_end(0)
+            self._body.prepend(self._top)
 
     def _escape(self) -> None:
         keys = Gtk.ShortcutController()
@@ -244,6 +262,11 @@ class QuestionWindow(Adw.Window):
         if not self.is_active() and not self._is_ended:
             self._notification = Notification(self.question, self._raise)
         return GLib.SOURCE_REMOVE
+
+
+def _height(part: Gtk.Widget) -> int:
+    """Returns the natural height in a window; that of GTK assumes the narrowest possible labels."""
+    return part.measure(Gtk.Orientation.VERTICAL, parts.width() - 48)[1]
 
 
 def keep_choice(question: Question, title: str) -> parts.Choice:

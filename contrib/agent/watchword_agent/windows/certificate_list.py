@@ -31,6 +31,7 @@ class CertificateList(Gtk.Box):
         self._scrolled = Gtk.ScrolledWindow(child=frame, hscrollbar_policy=Gtk.PolicyType.NEVER, propagate_natural_height=True)
         self.append(above)
         self.append(self._scrolled)
+        parts.name_inside(self._scrolled, parts.plain(_("Your cer_tificates")))
         self._other = _row(_("Another File or Token…"), None)
         frame.append(self._other)
         self._count = 0

@@ -37,6 +37,7 @@ class ListPage(Adw.Bin):
                 page.set_child(button)
             box.append(page)
         self.set_child(Gtk.ScrolledWindow(hscrollbar_policy=Gtk.PolicyType.NEVER, child=Adw.Clamp(maximum_size=640, child=box)))
+        parts.name_inside(self, self._title)
 
 
 def row(title: str, subtitle: str) -> Adw.ActionRow:

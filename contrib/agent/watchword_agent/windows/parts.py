@@ -57,24 +57,27 @@ def break_plainly(widget: Gtk.Widget) -> None:
 
 
 def finish(dialog: Adw.MessageDialog) -> None:
-    """Suppresses hyphens in a dialogue, and names its buttons, whose own names contain the underscores of the mnemonics."""
+    """Suppresses hyphens in a dialogue, and names its parts, whose own names contain the underscores of the mnemonics."""
     break_plainly(dialog)
-
-    def below(widget: Gtk.Widget) -> None:
-        if isinstance(widget, Gtk.Button) and widget.get_label():
-            name(widget, plain(widget.get_label()))
-        child = widget.get_first_child()
-        while child:
-            below(child)
-            child = child.get_next_sibling()
-
-    below(dialog)
+    name_inside(dialog, dialog.get_heading())
 
 
 def name(widget: Gtk.Widget, text: str) -> None:
     """Sets the accessible name. The name that GTK derives from the label contains the underscore of the mnemonic."""
     widget.reset_relation(Gtk.AccessibleRelation.LABELLED_BY)
     widget.update_property([Gtk.AccessibleProperty.LABEL], [text])
+
+
+def name_inside(widget: Gtk.Widget, text: str) -> None:
+    """Names what another library has made: `text` for scrolling areas and tab lists, the plain title for buttons with a mnemonic."""
+    if isinstance(widget, (Gtk.ScrolledWindow, Adw.ViewSwitcher)):
+        name(widget, text)
+    elif isinstance(widget, Gtk.Button) and widget.get_use_underline():
+        name(widget, plain(widget.get_label()))
+    child = widget.get_first_child()
+    while child:
+        name_inside(child, text)
+        child = child.get_next_sibling()
 
 
 def literal(text: str) -> str:
@@ -242,6 +245,7 @@ class Picks(Gtk.Box):
         self.append(above)
         self.append(frame if len(rows) <= _PICKS_UNSCROLLED else Gtk.ScrolledWindow(
             child=frame, hscrollbar_policy=Gtk.PolicyType.NEVER, min_content_height=_PICKS_HEIGHT, overlay_scrolling=False))
+        name_inside(self, plain(title))
 
     def set_sensitive(self, sensitive: bool) -> None:
         """Enables the list itself: a screen reader gets the state of a widget, not that of its parents."""

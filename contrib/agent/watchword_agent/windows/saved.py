@@ -149,6 +149,8 @@ class SavedWindow(Adw.Window):
         bar = Adw.ViewSwitcherBar(stack=self._stack)
         # GTK loses a change of the layout that is made while it computes the layout.
         title.connect("notify::title-visible", lambda *_args: GLib.idle_add(lambda: bar.set_reveal(title.get_title_visible())))
+        for part in (header, self._search, bar):
+            parts.name_inside(part, _("Saved Logins"))
         whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
         for part in (header, self._search, self._toasts, bar):
             whole.append(part)

@@ -29,6 +29,7 @@ class SettingsPage(Adw.Bin):
             orientation=Gtk.Orientation.VERTICAL, spacing=18, margin_top=18, margin_bottom=18, margin_start=12, margin_end=12)
         self.set_child(Gtk.ScrolledWindow(
             hscrollbar_policy=Gtk.PolicyType.NEVER, child=Adw.Clamp(maximum_size=640, child=self._page)))
+        parts.name_inside(self, _("Settings"))
         self._groups: list[Gtk.Widget] = []
         for widget in (self._problem, self._place):
             self._page.append(widget)

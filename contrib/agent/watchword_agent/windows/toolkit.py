@@ -1,6 +1,8 @@
 """Initialises GTK, if there is a display and the libraries are installed."""
 import gi
 
+from .. import messages
+
 _READY = False
 
 
@@ -28,7 +30,14 @@ def start() -> None:
     provider = Gtk.CssProvider()
     provider.load_from_data(_STYLE.encode())
     Gtk.StyleContext.add_provider_for_display(Gdk.Display.get_default(), provider, Gtk.STYLE_PROVIDER_PRIORITY_APPLICATION)
+    follow_language()
     _READY = True
+
+
+def follow_language() -> None:
+    """Lays the windows out in the direction of the language of their texts, which is not always that of GTK's own."""
+    from gi.repository import Gtk
+    Gtk.Widget.set_default_direction(Gtk.TextDirection.RTL if messages.is_right_to_left() else Gtk.TextDirection.LTR)
 
 
 _STYLE = """
@@ -37,6 +46,7 @@ _STYLE = """
 .question-icon.alarm { background: alpha(@error_bg_color, .15); color: @error_color; }
 .question-icon.unsure { background: alpha(@warning_bg_color, .2); color: @warning_color; }
 .quotation { font-style: italic; padding: 6px 12px; border-left: 3px solid alpha(currentColor, .3); }
+.quotation:dir(rtl) { border-left: none; border-right: 3px solid alpha(currentColor, .3); }
 .notice { border-radius: 12px; padding: 9px 12px; }
 .notice.warning { background: alpha(@warning_bg_color, .2); }
 .notice.error { background: alpha(@error_bg_color, .15); }

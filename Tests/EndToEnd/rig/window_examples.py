@@ -1,0 +1,93 @@
+"""Every window of the agent, as a message for rig/agent_windows.py."""
+import json
+
+from .broker import ROOT
+
+EXAMPLES = ROOT / "Protocol" / "examples"
+KEEPING = {"persistenceAllowed": ["none", "forSession", "permanent"]}
+ALLOWING = {"allows": ["once", "session", "always"]}
+SPACE = {"protocol": "https", "host": "intranet.example", "port": 443, "realm": "Staff reports", "isProxy": False,
+         "authenticationMethod": "httpBasic", "receivesCredentialSecurely": True}
+PROPOSED = {"proposedCredential": {"user": "bob", "hasPassword": True, "source": "keyring"}, "previousFailureCount": 0}
+KNOWN = {"knownUsers": [
+    {"id": "keyring:/1", "user": "bob", "domain": "", "source": "keyring"},
+    {"id": "session:2", "user": "alice", "domain": "CORP", "source": "session"},
+    {"id": "session:3", "user": "reports", "domain": "", "source": "session"}]}
+REFUSED = {"proposedCredential": {"user": "bob"}, "previousFailureCount": 1}
+#: Path, subject, issuer and expiry.
+CERTIFICATES = [("/home/bob/.pki/bob.pem", "CN=Bob", "CN=Example Users", "2030-03-01T12:00:00Z"),
+                ("/home/bob/.ssl/lab.pem", "CN=Bob (laboratory)", "CN=Lab", "2020-11-30T12:00:00Z")]
+FILES = ("/home/bob/.pki/bob.p12", "")
+SAVED = {"keyring": {"state": "usable"}, "credentials": [
+    {"id": "keyring:/1", "type": "password", "source": "keyring", "user": "bob", "protectionSpace": SPACE},
+    {"id": "session:2", "type": "token", "source": "session", "protectionSpace": {**SPACE, "host": "api.example", "realm": None}},
+    {"id": "session:3", "type": "trust", "source": "session", "persistence": "forSession",
+     "protectionSpace": {**SPACE, "host": "printer.example", "port": 8443, "realm": None}}]}
+USERS = {"keyring": {"state": "usable"}, "credentials": [
+    {**SAVED["credentials"][0], "isDefault": True}, {**SAVED["credentials"][0], "id": "keyring:/4", "user": "alice"}]}
+LOCKED = {"error": {"code": -32004, "message": "the broker is locked", "data": {"kind": "locked"}}}
+GRANTS = [{"id": f"g{number}", "subject": {"id": subject}, "protectionSpace": SPACE, "user": "bob", "allow": allow}
+          for number, (subject, allow) in enumerate([
+              ("flatpak:org.example.Maps", "always"), ("exe:/usr/bin/evince", "session"), ("unit:backup.service", "no")])]
+CONFIGURATION = "/home/bob/.config/watchword/config.toml"
+EVENTS = [
+    {"kind": kind, "time": f"2026-11-20T09:{minute}:00Z", "client": {"executable": f"/usr/bin/{program}", "pid": pid}, "user": "bob",
+     "protectionSpace": SPACE, **more}
+    for kind, minute, program, pid, more in (
+        ("credentialUsed", 41, "python3.11", 4712, {"source": "keyring", "count": 3}),
+        ("credentialStored", 38, "watchword", 4711, {"source": "keyring"}),
+        ("credentialRefused", 37, "watchword", 4711, {"source": "agent"}),
+        ("consentAnswered", 20, "evince", 4699, {"action": "session", "source": "session"}))]
+
+
+def question(name, expand=False, changes=(), waiting=0, certificates=(), **params):
+    """Returns the message for a question: an example of the protocol with other parameters."""
+    example = json.loads((EXAMPLES / f"{name}.json").read_text())
+    return {"id": 1, "method": example["method"], "params": {**example["params"], **params}, "expand": expand,
+            "changes": dict(changes), "waiting": waiting, "certificates": certificates}
+
+
+def saved(page, found=SAVED, events=EVENTS, **more):
+    """Returns the message for the window of the saved logins."""
+    return {"saved": found, "events": events, "page": page, **more}
+
+
+LOGIN = {"protectionSpace": SPACE, "offers": [], "url": "https://intranet.example/report", **KEEPING}
+WINDOWS = {
+    "login": question("auth.challenge/credential", **LOGIN, waiting=2),
+    "password": question("auth.challenge/credential", **LOGIN, **REFUSED),
+    "login-saved": question("auth.challenge/credential", **LOGIN, **PROPOSED),
+    "login-users": question("auth.challenge/credential", **LOGIN, **KNOWN),
+    "login-ntlm": question("auth.challenge/ntlm", **KEEPING, expand=True),
+    "login-proxy": question("auth.challenge/proxy", **KEEPING, changes={"is_repeated": True}),
+    "login-downgrade": question("auth.challenge/downgrade", **KEEPING),
+    "token": question("auth.challenge/bearer", **KEEPING),
+    "certificate": question("auth.challenge/client-certificate", **KEEPING),
+    "certificate-list": question("auth.challenge/client-certificate", **KEEPING, certificates=CERTIFICATES),
+    "certificate-passphrase": question("auth.challenge/client-certificate-passphrase", **KEEPING, changes={"typed_files": FILES}),
+    "trust": question("auth.challenge/server-trust", **KEEPING),
+    "trust-changed": question("auth.challenge/server-trust-changed", **KEEPING, expand=True),
+    "consent": question("auth.confirm/sandbox", **ALLOWING),
+    "consent-interpreter": question("auth.confirm/interpreter", expand=True),
+    "consent-script": question("auth.confirm/script", expand=True),
+    "prompt-secret": question("auth.prompt/secret"),
+    "prompt-text": question("auth.prompt/text"),
+    "prompt-confirmation": question("auth.prompt/confirmation", expand=True),
+    "prompt-information": question("auth.prompt/information"),
+    "prompt-repeated": question("auth.prompt/secret", changes={"is_repeated": True}),
+    "saved": saved("saved"),
+    "saved-users": saved("saved", USERS),
+    "saved-locked": saved("saved", {**SAVED, "keyring": {"state": "locked", "reason": "it is locked"}}),
+    "saved-nothing": saved("saved", {"credentials": []}, []),
+    "saved-forget": saved("saved", dialogue="forget"),
+    "saved-add": saved("saved", dialogue="add"),
+    "lock": saved("saved", dialogue="lock"),
+    "locked": saved("saved", LOCKED),
+    "unlock": saved("saved", LOCKED, dialogue="unlock"),
+    "no-broker": saved("saved", lost="the broker closed the connection"),
+    "recent": saved("recent"),
+    "recent-nothing": saved("recent", {"credentials": []}, []),
+    "permissions": saved("permissions", grants=GRANTS),
+    "permissions-nothing": saved("permissions"),
+    "settings": saved("settings", configuration=CONFIGURATION),
+}
