@@ -178,6 +178,7 @@ EXCUSED = {
 
 #: What may be run: the first word of a command, or the function or variable that it sets.
 RUN = ["watchword", "watchwordd", "watchword-agent", "echo", "jq", "export", "git", "keyring", "pass", "tmux", "contrib/agent/watchword-agent", "GIT_ASKPASS=",
+       "SSH_ASKPASS=", "SUDO_ASKPASS=",
        '"${EDITOR:-vi}"', "ask()", "hello=", "token="]
 
 #: The files of the test behind those that documents name.

@@ -1,4 +1,5 @@
 import JSONText
+import WatchwordProtocol
 
 /// Checks whether the fronts of the configuration listen, and whether a proxy has an upstream proxy to log in to.
 enum FrontCheck {
