@@ -6,6 +6,8 @@ internal import WatchwordProtocol
 extension ProcessFolder {
     /// The number of bytes of a command line that are read. Options precede the script, so it is near the beginning.
     private static let commandLineBytes = 16_384
+    /// The number of slashes in both paths of a script above which only its name is used.
+    private static let longestDepth = 64
 
     /// Returns the script of a process that runs the interpreter `program`, according to its command line. Returns `nil` if the
     /// process runs other code, if the file cannot be found, and for a process with a root directory of its own.
@@ -25,8 +27,10 @@ extension ProcessFolder {
             let found = status(of: path, in: root, mounts), found.status.st_mode & S_IFMT == S_IFREG,
             found.status.st_nlink > 0
         else { return nil }
+        // Each directory costs a search of all mounts.
+        let depth = (path + found.path).utf8.count { $0 == UInt8(ascii: "/") }
         let isProtected =
-            isAbsolute && found.status.isSystemFile
+            isAbsolute && found.status.isSystemFile && depth <= Self.longestDepth  // guard: script-depth
             && Self.folders(of: [path, found.path]).allSatisfy { folder in
                 status(of: folder, in: root, mounts)?.status.isSystemFile ?? false  // guard: script-folders
             }

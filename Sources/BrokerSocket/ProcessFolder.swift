@@ -39,8 +39,13 @@ struct ProcessFolder: ~Copyable {
         guard root >= 0 else { return .unreadable }
         defer { close(root) }
         guard isOnLocalFileSystem(root) else { return .unreadable }
-        let file = openat(root, ".flatpak-info", O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC)
-        guard file >= 0 else { return errno == ENOENT ? .absent : .unreadable }
+        let place = openat(root, ".flatpak-info", Int32(WATCHWORD_OPEN_AS_PATH) | O_NOFOLLOW | O_CLOEXEC)
+        guard place >= 0 else { return errno == ENOENT ? .absent : .unreadable }
+        defer { close(place) }
+        // The file can be the root of another file system.
+        guard isOnLocalFileSystem(place) else { return .unreadable }
+        let file = open("/proc/self/fd/\(place)", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+        guard file >= 0 else { return .unreadable }
         defer { close(file) }
         return Self.text(of: file).map { .text($0) } ?? .unreadable
     }

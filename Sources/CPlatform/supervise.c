@@ -29,6 +29,8 @@ static int supervise(pid_t pid, const sigset_t *signals) {
 }
 
 int watchword_run_and_wait(char *const arguments[], char *const environment[], int *status) {
+    // If it is ignored, which exec inherits, it is never sent, and the status of the process is lost.
+    signal(SIGCHLD, SIG_DFL);
     sigset_t signals, before, defaults;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);

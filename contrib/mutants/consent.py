@@ -19,6 +19,7 @@ CONSENT = [
     ("script-of-the-system", "script?.isSystemFile == true", "script != nil", "WatchwordProtocolTests.SubjectTests"),
     ("script-file", " && file == other.file", "", "WatchwordProtocolTests.SubjectTests"),
     ("script-now", "script != now.script", "script == nil", "BrokerTests.BrokerConsentTests"),
+    ("script-depth", " && depth <= Self.longestDepth", "", "Tests/EndToEnd/test_consent_scripts.py"),
     ("script-folders", "?? false", "== nil || !folder.isEmpty", "Tests/EndToEnd/test_consent_scripts.py"),
     ("consent-ends-with-the-session", STATEMENT, "", "WatchwordCoreTests.ConsentTests"),
     ("consent-not-its-own", "$0.peer.pid != asker", "asker != 0", "BrokerTests.BrokerConsentTests"),

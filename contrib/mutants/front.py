@@ -13,6 +13,9 @@ BUFFER = "WatchwordCoreTests.FrontBufferTests"
 ATTACKS = "Tests/EndToEnd/test_front_attacks.py"
 
 FRONT = [
+    ("front-path-in-ascii", STATEMENT, "", SITE),
+    ("front-unread-responses", STATEMENT, "", ATTACKS),
+    ("front-login-of-a-connection", "== right.program", "== left.program", ATTACKS),
     ("front-uid", ", peer.uid == uid", "", ATTACKS),
     ("front-authorization-of-the-program", "intent.plan.originLogin == .broker, ", "", ATTACKS),
     ("front-authorization-of-a-restricted-program", STATEMENT, "", ATTACKS),

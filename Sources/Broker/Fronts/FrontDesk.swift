@@ -9,6 +9,8 @@ final class FrontDesk {
         let link: any FrontLink
         let front: FrontID
         let isDescendant: Bool
+        /// Whether the program has logged in by itself with a scheme that authenticates connections.
+        var authorizesConnections = false
         var answer: FrontAnswer?
     }
 
@@ -168,7 +170,11 @@ final class FrontDesk {
         do {
             guard var front = fronts[program.front] else { throw FrontRefusal.closing }
             defer { fronts[program.front] = front }
-            let exchange = try front.exchange(for: request, body, isDescendant: program.isDescendant)
+            var exchange = try front.exchange(for: request, body, isDescendant: program.isDescendant)
+            if !front.isRestricted, request.authorizesConnection || program.authorizesConnections {
+                programs[connection.id]?.authorizesConnections = true
+                exchange.program = connection.id.value
+            }
             if front.isRestricted { record(request, of: connection, reason: nil) }
             let fetch = try methods.start(exchange, of: connection, answer)
             if let source = fetch.source, let socket = program.link.takeBody() {

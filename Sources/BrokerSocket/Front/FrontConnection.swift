@@ -29,8 +29,6 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         var hasInputEnded = false
         /// Whether the program waits for `100 Continue`.
         var expectsContinue = false
-        /// The number of bytes received while a request is being answered; they belong to later requests.
-        var ahead = 0
     }
 
     /// The sizes and times of one connection.
@@ -44,6 +42,8 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         static let readBytes = 16 << 10
         /// The time for the next request, for a part of it, and for reading a part of a response.
         static let idle = Duration.seconds(60)
+        /// The interval at which a tunnel checks that its program has not closed the connection.
+        static let programCheck = Duration.seconds(30)
         /// The time that a closed connection is still read.
         static let lingering = Duration.seconds(2)
     }
@@ -85,13 +85,17 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     private var isReading: Bool {
         guard !flow.hasInputEnded else { return false }
         switch state {
-        case .idle, .collecting, .ending: return true
-        case .answering: return isUploading ? upload?.hasRoom == true : flow.ahead < Limit.ahead
+        case .idle: return output.count < Limit.highWaterMark
+        case .collecting, .ending: return true
+        case .answering: return isUploading ? upload?.hasRoom == true : reader.bufferedBytes < Limit.ahead
         case .identifying, .tunnel, .closed: return false
         }
     }
 
     private var isUploading: Bool { upload.map { !$0.isComplete } ?? false }
+
+    /// Whether more of the request's body can be taken, so that the program must not keep the fetch waiting.
+    private var awaitsBody: Bool { isUploading && upload?.hasRoom == true }
 
     private func read() {
         let buffer = UnsafeMutableRawBufferPointer(rebasing: server.buffer[..<Limit.readBytes])
@@ -100,7 +104,6 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
             if case .ending = state { return }
             reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             watchword_wipe(buffer.baseAddress, count)
-            if case .answering = state, !isUploading { flow.ahead += count }
             process()
         } else if count == 0 {
             endInput()
@@ -114,6 +117,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         flow.hasInputEnded = true
         switch state {
         case .answering where !isUploading && server.isPeerOpen(descriptor): watch()
+        case .ending where output.count > 0 && server.isPeerOpen(descriptor): watch()
         default: end()
         }
     }
@@ -122,8 +126,10 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     private func process() {
         while true {
             switch state {
+            // A program that sends requests without reading the responses has to wait.
+            case .idle where output.count >= Limit.highWaterMark: return settle()  // guard: front-unread-responses
             case .idle, .collecting: break
-            case .answering where isUploading && upload?.hasRoom == true: break
+            case .answering where awaitsBody: break
             default: return settle()
             }
             guard let item = reader.next() else { return settle() }
@@ -134,7 +140,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     private func settle() {
         switch state {
         case .idle, .collecting: timer.set(in: Limit.idle)
-        case .answering: timer.set(isUploading || output.count > 0 ? server.loop.now + Limit.idle : nil)
+        case .answering: timer.set(awaitsBody || output.count > 0 ? server.loop.now + Limit.idle : nil)
         case .identifying, .ending, .tunnel, .closed: return
         }
         watch()
@@ -170,7 +176,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
 
     private func begin(_ request: FrontRequest, _ body: FrontBody) {
         guard let id else { return }
-        (state, flow.ahead) = (.answering, 0)
+        state = .answering
         server.service?.requested(request, body, on: id)
     }
 
@@ -227,12 +233,16 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         flow.isBlocked = output.count > 0
         if case .ending = state, !flow.isBlocked {
             // A closed socket with unread input would make the kernel discard the response.
+            if flow.hasInputEnded { return end() }
             shutdown(descriptor, Int32(SHUT_WR))
             timer.set(in: Limit.lingering)
             return watch()
         }
         adjustTimer(hasProgressed: before > output.count)
         watch()
+        if case .idle = state, before >= Limit.highWaterMark, output.count < Limit.highWaterMark {
+            server.loop.soon { [weak self] in self?.process() }
+        }
         if case .answering = state, output.count < Limit.highWaterMark, before > 0, let id {
             server.service?.drained(id)
         }
@@ -243,7 +253,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         if flow.isBlocked {
             if hasProgressed || timer.deadline == nil { timer.set(in: Limit.idle) }
         } else if case .answering = state, hasProgressed {
-            timer.set(isUploading ? server.loop.now + Limit.idle : nil)
+            timer.set(awaitsBody ? server.loop.now + Limit.idle : nil)
         }
     }
 
@@ -283,6 +293,8 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         }
         timer.cancel()
         server.loop.forget(descriptor)
+        watchword_keep_alive(descriptor)
+        watchword_keep_alive(origin)
         var greeting = OutgoingBytes()
         swap(&greeting, &output)
         let tunnel = Tunnel(
@@ -290,7 +302,15 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
             greeting: greeting
         ) { [unowned self] in end() }
         state = .tunnel(tunnel)
+        timer = LoopTimer(on: server.loop) { [unowned self] in checkProgram() }
+        timer.set(in: Limit.programCheck)
         tunnel.start()
+    }
+
+    /// Ends a tunnel whose program has closed its socket: the kernel reports only the end of input.
+    private func checkProgram() {
+        guard server.isPeerOpen(descriptor) else { return end() }
+        timer.set(in: Limit.programCheck)
     }
 
     private func end() {

@@ -33,6 +33,9 @@ int watchword_find_peer_socket(int diagnosis, int socket, struct watchword_peer_
 /// Turns off the delay of small segments (tcp(7), TCP_NODELAY).
 void watchword_send_without_delay(int socket);
 
+/// Lets the kernel detect that the other machine is gone (tcp(7), SO_KEEPALIVE).
+void watchword_keep_alive(int socket);
+
 /// Creates two connected Unix stream sockets, non-blocking and close-on-exec. Returns 0 or errno.
 int watchword_socket_pair(int pair[2]);
 

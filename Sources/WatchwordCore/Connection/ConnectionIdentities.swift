@@ -19,6 +19,9 @@ struct ConnectionAuthentication: Sendable, Equatable {
     var handshake: Login?
     var trust: TrustDecision?
     var certificate: CertificateCredential?
+    /// The number of a program's connection to a front, if the program logs in by itself with a scheme that authenticates
+    /// connections.
+    var program: Int?
     /// Whether the TLS handshake is aborted if the server requests a client certificate.
     var refusesCertificateRequest = false
     /// The origin that the trust exception or the client certificate is for.
@@ -27,6 +30,7 @@ struct ConnectionAuthentication: Sendable, Equatable {
     static func == (left: ConnectionAuthentication, right: ConnectionAuthentication) -> Bool {
         // guard: identity-handshake
         left.tunnel == right.tunnel && left.handshake == right.handshake && left.trust == right.trust
+            && left.program == right.program  // guard: front-login-of-a-connection
             && left.refusesCertificateRequest == right.refusesCertificateRequest && left.origin == right.origin
             && (left.certificate == nil) == (right.certificate == nil)
             && (left.certificate.map { certificate in right.certificate.map(certificate.isSame) ?? false } ?? true)

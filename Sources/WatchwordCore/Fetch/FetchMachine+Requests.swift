@@ -145,6 +145,7 @@ extension FetchMachine {
     /// Returns the authentication state of the connection; only fetches with an equal state share it.
     private func marks(_ request: TransferRequest) -> ConnectionAuthentication {
         var marks = ConnectionAuthentication()
+        marks.program = intent.plan.program
         // guard: identity-tunnel
         if chain.isTunnel, let proxy = logins.outgoing.proxy { marks.tunnel = ConnectionAuthentication.Login(proxy) }
         if let (attempt, _) = logins.outgoing.handshake { marks.handshake = ConnectionAuthentication.Login(attempt) }

@@ -42,6 +42,8 @@ public struct FetchPlan: Sendable, Equatable {
     /// The client certificate for the origin of `url`.
     public var certificate: CertificateCredential?
     public var originLogin = OriginLogin.broker
+    /// See `ConnectionAuthentication.program`.
+    public var program: Int?
     /// Ports of this machine to which the fetch must not connect, also under another name: those of fronts.
     public var deniedPorts: [Int] = []
     public var interaction: Interaction

@@ -11,6 +11,8 @@ public struct FrontExchange: Sendable {
     private let isTunnel: Bool
     /// The ports of fronts, to which the fetch must not connect.
     public var deniedPorts: [Int] = []
+    /// The number of the program's connection, if its connections to the origin must not be shared.
+    public var program: Int?
 
     /// - Parameters:
     ///   - url: the URL to fetch.
@@ -50,7 +52,7 @@ public struct FrontExchange: Sendable {
     /// Adapts the plan made from `params`.
     public func adapt(_ plan: inout FetchPlan) {
         plan.options.wholeBodyBytes = Self.wholeBodyBytes
-        plan.deniedPorts = deniedPorts
+        (plan.deniedPorts, plan.program) = (deniedPorts, program)
         if let authorization { plan.originLogin = .program(authorization) }
         guard isTunnel else { return }
         plan.originLogin = .tunnel

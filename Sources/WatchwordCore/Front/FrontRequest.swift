@@ -62,6 +62,15 @@ public struct FrontRequest: Sendable, Equatable {
         self.host = host
     }
 
+    /// Whether `authorization` may authenticate the connection to the origin instead of the request, as NTLM does.
+    public var authorizesConnection: Bool {
+        guard let authorization else { return false }
+        let scheme = authorization.withUnsafeBytes { bytes in
+            bytes.prefix { $0 != 0x20 }.map(\.asciiLowercased)
+        }
+        return !["basic", "digest", "bearer"].contains { Array($0.utf8) == scheme }
+    }
+
     /// Whether the request opens a tunnel (RFC 9110 section 9.3.6).
     public var isConnect: Bool { method == "CONNECT" }
 }

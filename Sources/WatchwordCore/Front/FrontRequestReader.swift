@@ -48,6 +48,9 @@ public struct FrontRequestReader: ~Copyable, Sendable {
         if case .requestLine = state { buffer.count == 0 } else { false }
     }
 
+    /// The number of received bytes after the last item.
+    public var bufferedBytes: Int { buffer.count }
+
     /// Adds received bytes. Call `next` until it returns `nil` before adding more.
     public mutating func append(_ bytes: UnsafeRawBufferPointer) {
         if case .refused = state { return }

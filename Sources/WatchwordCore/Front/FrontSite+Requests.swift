@@ -10,6 +10,8 @@ extension FrontSite {
         // guard: front-methods
         guard methods?.contains(where: { ExactText($0) == ExactText(method) }) ?? true else { return false }
         guard let paths else { return true }
+        // A combining mark would hide a separator from the comparison of characters.
+        guard path.utf8.allSatisfy({ $0 < 0x80 }) else { return false }  // guard: front-path-in-ascii
         let withoutQuery = path.prefix { $0 != "?" }
         // guard: front-hidden-slash
         guard withoutQuery.hasPrefix("/"), Self.isUnambiguous(withoutQuery) else { return false }

@@ -7,10 +7,10 @@ public enum ScriptArgument {
     ///   - commandLine: the beginning of `/proc/PID/cmdline` (proc(5)): arguments that end with a zero byte.
     ///   - program: the path of the interpreter.
     /// - Returns: the path of the script, as the interpreter received it.
-    public static func find(in commandLine: [UInt8], of program: String) -> String? {
+    public static func find(in commandLine: @autoclosure () -> [UInt8], of program: String) -> String? {
         guard let options = InterpreterOptions.of(program) else { return nil }
         // An argument without its zero byte is incomplete.
-        var arguments = commandLine.split(separator: 0, omittingEmptySubsequences: false).dropLast().dropFirst()
+        var arguments = commandLine().split(separator: 0, omittingEmptySubsequences: false).dropLast().dropFirst()
         while let argument = arguments.popFirst() {
             switch options.read(argument, &arguments) {
             case .option: continue
@@ -69,21 +69,19 @@ private struct InterpreterOptions {
     /// perlrun(1). Not `-e`, `-E`, `-M`, `-m`, `-I`, `-d`, `-x` and `-S`, which run or find other code.
     private static let perl = InterpreterOptions(flags: "acfnpstTUwWX", numbered: "0l")
 
-    /// node(1). Not `-e`, `-p`, `-r`, `--import` and `--loader`, which run other code.
+    /// node(1). Not `-e`, `-p`, `-r`, `--import` and `--loader`, which run other code, and not options whose value may be the
+    /// next argument.
     private static let node = InterpreterOptions(long: [
-        "enable-source-maps", "expose-gc", "max-http-header-size", "max-old-space-size", "no-deprecation",
-        "no-warnings",
+        "enable-source-maps", "expose-gc", "max-old-space-size", "no-deprecation", "no-warnings",
         "preserve-symlinks", "stack-trace-limit", "throw-deprecation", "trace-deprecation", "trace-uncaught",
-        "trace-warnings", "unhandled-rejections", "use-openssl-ca",
+        "trace-warnings", "use-openssl-ca",
     ])
 
-    /// ruby(1). Not `-e`, `-r`, `-I`, `-C`, `-x` and `-S`, which run or find other code.
+    /// ruby(1). Not `-e`, `-r`, `-I`, `-C`, `-x` and `-S`, which run or find other code, and not options whose value may be the
+    /// next argument.
     private static let ruby = InterpreterOptions(
         flags: "adlnpsUvw", valued: "E", attached: "W", numbered: "0",
-        long: [
-            "disable", "disable-gems", "enable", "enable-frozen-string-literal", "encoding", "external-encoding",
-            "internal-encoding", "jit", "verbose", "yjit",
-        ])
+        long: ["disable-gems", "enable-frozen-string-literal", "jit", "verbose", "yjit"])
 
     /// bash(1) and dash(1). Not `-c`, `-s`, `-i` and `-l`, which run other code.
     private static let shell = InterpreterOptions(

@@ -56,7 +56,7 @@ def token_module(text: str) -> str:
     """Returns the PKCS#11 module that the text names, or nothing."""
     try:
         module = tomllib.loads(text)["tokens"]["module"]
-    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+    except (ValueError, RecursionError, KeyError, TypeError):
         return ""
     return module if isinstance(module, str) else ""
 
@@ -76,7 +76,7 @@ def changed(text: str, section: str, key: str, value: Value) -> str:
     try:
         # A header inside of a multi-line string, a dotted key or an inline table misleads the search by lines.
         is_right = tomllib.loads(result) == wanted  # guard: agent-configuration-changes-one-option
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         is_right = False
     if not is_right:
         raise Unusable(_("{section}.{key} is written in a form that can only be changed with an editor").format(section=section, key=key))
@@ -117,7 +117,7 @@ def _mode(path: str) -> int:
 def _parsed(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+    except (ValueError, RecursionError) as problem:
         raise Unusable(_("The configuration has an error: {reason}. Correct it with an editor.").format(
             reason=shown(str(problem), PATH_LIMIT))) from None
 

@@ -94,7 +94,7 @@ def _parts(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _content(value: bytes, tag: int) -> bytes:
-    found, content = next(_parts(value))
+    found, content = next(_parts(value), (0, b""))
     if found != tag:
         raise ValueError("unexpected tag")
     return content
@@ -112,6 +112,8 @@ def _name(content: bytes) -> str:
 
 
 def _attribute(oid: bytes) -> str:
+    if len(oid) > 64:
+        raise ValueError("an object identifier is too long")
     numbers, number = [], 0
     for byte in oid:
         number = number << 7 | byte & 0x7F
