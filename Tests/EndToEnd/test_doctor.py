@@ -1,12 +1,15 @@
 """`watchword doctor`: the problems that it finds, the fixes that it suggests, and that it changes nothing."""
+import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 
 import pytest
 
 from rig.broker import program
+from rig.servers import free_port
 from rig.terminal import Shell
 
 
@@ -129,3 +132,24 @@ def test_for_people_it_is_lines_and_for_terminals_coloured(stage):
         terminal = shell.at_terminal("doctor")
         terminal.end()
         assert (b"\x1b[32m" in terminal.shown) == is_coloured
+
+
+def test_fronts_that_listen_and_one_that_cannot(stage):
+    port = free_port()
+    for problem in [False, True]:
+        with contextlib.ExitStack() as stack:
+            if problem:
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            broker = stage.configured(f'[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["h.example"]\n')
+            shell = Shell(broker)
+            code, found = findings(shell.environment)
+            status = subprocess.run(
+                [program("watchword"), "front", "status"], env=shell.environment, capture_output=True, text=True, timeout=60)
+            assert f"127.0.0.1:{port}" in status.stdout
+            if problem:
+                assert (code, found["Fronts"]["verdict"], status.returncode) == (1, "bad", 1)
+                assert "Address already in use" in found["Fronts"]["text"] and "Address already in use" in status.stderr
+            else:
+                assert (code, status.returncode) == (0, 0)
+                assert found["Fronts"]["text"] == '1 front, without an upstream proxy; see "watchword front status".'
+            assert broker.stop() == 0

@@ -159,6 +159,12 @@ EXCUSED = {
         ("needs a user manager; test_agent_windows.py starts it", has_text("contrib/agent/watchword-agent.service", "[Install]")),
     "watchword-agent --list": ("needs a display; test_agent_windows.py has one", has_option("contrib/agent/watchword-agent", "--list")),
     "contrib/agent/watchword-agent --list": ("needs a display; test_agent_windows.py has one", has_option("contrib/agent/watchword-agent", "--list")),
+    **{command: ("needs a server without TLS; test_front_programs.py has one", has_text("Tests/EndToEnd/rig/depots.py", checked))
+       for command, checked in {
+           "watchword run -- curl -O http://intranet.example/report.pdf": "curl -sS",
+           "watchword run -- git clone http://git.example/project.git": "git clone",
+           "watchword run -- git clone https://git.example/project": "git clone",
+           "watchword run -- pip download requests": "pip download"}.items()},
     "contrib/install-dependencies --build --benchmarks":
         ("installs packages", is_script("contrib/install-dependencies", "--build", "--benchmarks")),
     "contrib/benchmarks/all": ("takes 15 minutes", has_option("contrib/benchmarks/all", "GROUP")),
@@ -172,6 +178,7 @@ EXCUSED = {
 
 #: What may be run: the first word of a command, or the function or variable that it sets.
 RUN = ["watchword", "watchwordd", "watchword-agent", "echo", "jq", "export", "git", "keyring", "pass", "tmux", "contrib/agent/watchword-agent", "GIT_ASKPASS=",
+       "SSH_ASKPASS=", "SUDO_ASKPASS=",
        '"${EDITOR:-vi}"', "ask()", "hello=", "token="]
 
 #: The files of the test behind those that documents name.
@@ -195,6 +202,9 @@ BEFORE = {
 
 #: A word of the output of each command that ends with Ctrl-C.
 ENDLESS = {
+    "watchword serve https://intranet.example": "Press Ctrl-C",
+    "watchword serve --restricted --method GET --path /api/ --budget 1000 --listen $XDG_RUNTIME_DIR/api.sock https://api.example":
+        "Press Ctrl-C",
     "watchword log --follow": "was refused by", "watchword agent": "Ctrl-C", "tmux new-window watchword agent --keep keyring": "Ctrl-C",
     "contrib/agent/watchword-agent": "registered with the broker", "watchword-agent --fallback terminal": "registered with the broker",
     'watchwordd --socket "$XDG_RUNTIME_DIR/trial.sock" --log-level debug': "listening"}

@@ -18,10 +18,18 @@ struct BrokerCheck {
             let status = try connection.call(ServerStatus())
             return [
                 folder, version(status), keyring(try connection.call(KeyringStatus())), lock(status), agents(status),
-                ProxyCheck.finding(status),
-            ]
+                ProxyCheck.finding(status), FrontCheck.finding(try fronts(connection), status),
+            ].compactMap { $0 }
         } catch {
             return [folder, failure(error), ProxyCheck.finding(nil)]
+        }
+    }
+
+    /// The fronts; none if the running broker is older than this program.
+    private func fronts(_ connection: BrokerConnection) throws(ClientFailure) -> JSON {
+        do throws(ClientFailure) { return try connection.call(FrontList()) } catch {
+            guard case .refused(let refusal) = error, refusal.kind == .methodNotFound else { throw error }
+            return [:]
         }
     }
 

@@ -88,7 +88,7 @@ class Office:
         stage.allow(self.password, self.server)
         self.proxy = stage.server(ForwardProxy(self._redirect))
         self.keyring = stage.keyring().start_gnome()
-        broker = Broker(self._made(folder / "desk"), "--ca-file", str(certificates / "ca.pem"), environment=self.keyring.for_broker)
+        broker = Broker(self._made(folder / "d"), "--ca-file", str(certificates / "ca.pem"), environment=self.keyring.for_broker)
         broker.socket = str(self._made(pathlib.Path(broker.socket).parent / "watchword") / "broker.sock")
         settings = self._made(broker.home / ".config") / "watchword"
         proxy = f'[proxy]\nurl = "{self.proxy.url}"\nexcept = ["127.0.0.1"]\n'

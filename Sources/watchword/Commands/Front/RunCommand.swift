@@ -27,6 +27,7 @@ struct RunCommand: ParsableCommand {
 
     func run() throws {
         var command = command
+        if ["--help", "-h"].contains(command.first) { throw CleanExit.helpRequest(Self.self) }
         if command.first == "--" { command.removeFirst() }
         guard let program = command.first else {
             throw ValidationError("missing program; write: watchword run -- PROGRAM")

@@ -15,7 +15,7 @@ struct ServeCommand: ParsableCommand {
 
             Examples:
               watchword serve https://intranet.example
-              watchword serve --restricted --method GET --path /api/ --budget 1000 --listen /run/user/1000/api.sock https://api.example
+              watchword serve --restricted --method GET --path /api/ --budget 1000 --listen $XDG_RUNTIME_DIR/api.sock https://api.example
             """)
 
     @Option(
