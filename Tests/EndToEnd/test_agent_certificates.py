@@ -91,6 +91,11 @@ def described(choices):
     return [(os.path.basename(one.certificate), os.path.basename(one.private_key), one.summary and one.summary.name) for one in choices]
 
 
+@pytest.mark.parametrize("content", [b"\x30\x00", b"-----BEGIN CERTIFICATE-----\n\n-----END CERTIFICATE-----\n", b"\x30"])
+def test_an_empty_certificate_is_left_out(content):
+    assert x509.summaries(content) == []
+
+
 def test_files_with_a_key_are_found_in_the_folder(home):
     assert described(certificate_choices.on_files([], str(home))) == [
         ("both.pem", "", "Bob Client"), ("client.p12", "", None), ("client.pem", "client.key", "Alice Client"),

@@ -241,7 +241,7 @@ def test_the_terminal_agent_closes_a_prompt_that_is_withdrawn(terminal_agent, to
 def test_the_terminal_agent_stops_the_prompts_of_a_program(terminal_agent, tools):  # noqa: F811
     broker, terminal = terminal_agent
     first = ask(broker, tools, "first")
-    # Input before the prompt is discarded.
+    # Input before the prompt would be discarded.
     terminal.expect("(Ctrl-D to cancel): ")
     terminal.type("\x04")
     assert first.wait(30) == 1

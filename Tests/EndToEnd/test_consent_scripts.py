@@ -128,6 +128,12 @@ def test_rule_i7_a_script_that_others_can_change_is_asked_about_each_time(desk, 
     assert len(desk.agent.asked) == 2 and desk.agent.call("grant/list")["result"]["grants"] == []
 
 
+def test_a_path_of_many_parts_is_only_shown(desk, report):
+    """Each part costs the broker a look at all mounts."""
+    asked = run(desk, PYTHON, "/." * 70 + str(report))
+    assert is_unidentified(asked) and asked["subject"]["script"] == {"path": str(report)}
+
+
 def test_a_relative_path_is_only_shown(desk, report):
     """The process may have changed its directory since it was started."""
     asked = run(desk, PYTHON, report.name, cwd=report.parent)

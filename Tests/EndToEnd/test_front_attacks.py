@@ -254,3 +254,35 @@ connection.sendall({(f"GET {server.url}/ HTTP/1.1" + chr(13) + chr(10) + "Host: 
         broker.process.send_signal(signal.SIGCONT)
     eventually(lambda: "connection to a front refused" in broker.log, "the refusal is logged")
     assert not server.requests
+
+
+def test_the_connection_that_a_program_has_authenticated_is_not_used_for_another_one(stage, ntlm, ntlm_users):
+    """The program makes its NTLM login with libcurl; the server remembers it for the connection."""
+    client = stage.client()
+    address, _ = open_proxy(client)
+    done = subprocess.run(
+        ["curl", "-sS", "--noproxy", "", "-x", f"http://{address[0]}:{address[1]}", "--ntlm", "-u", f"TESTDOM\\alice:{ntlm_users['alice']}",
+         ntlm.url], capture_output=True, timeout=30)
+    assert b"hello TESTDOM\\alice" in done.stdout, done
+    host, port = open_site(client, ntlm.url, restricted=True)
+    for place, line in [(address, f"GET {ntlm.url}/ HTTP/1.1\r\nHost: x"), ((host, port), f"GET / HTTP/1.1\r\nHost: {host}:{port}")]:
+        received = exchange(place, f"{line}\r\nConnection: close\r\n\r\n".encode())
+        assert status(received) == 401 and b"alice" not in received, received
+
+
+def test_a_program_that_does_not_read_has_to_wait(stage):
+    server = stage.server(lambda request: response(200, b"x" * 60000))
+    client = stage.client()
+    address, _ = open_proxy(client)
+    request = f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.setblocking(False)
+        sent = 0
+        try:
+            while sent < 64 << 20:
+                sent += connection.send(request * 1000)
+                client.call("ping", {})
+        except BlockingIOError:
+            pass
+        assert sent < 64 << 20, "the broker reads requests without limit"
+        assert len(server.requests) < 2000

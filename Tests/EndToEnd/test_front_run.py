@@ -120,3 +120,13 @@ def test_a_wrong_password_is_not_repeated_for_each_program(stage, agent):
     done = run(broker, "curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", server.url)
     assert done.stdout == b"401" and len(answers) == 2
     assert sum(request.authorization is not None for request in server.requests) == 1
+
+
+def test_an_ignored_signal_about_children_does_not_matter(stage):
+    """A parent that ignores SIGCHLD passes this on to the programs that it starts."""
+    broker = stage.broker()
+    script = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", script, program("watchword"), "run", "--socket", broker.socket, "--", "sh", "-c", "exit 3"],
+        env={**os.environ, "HOME": str(broker.home)}, timeout=30)
+    assert done.returncode == 3

@@ -14,7 +14,7 @@ LANGUAGES = ("en", "de", "he")
 SCREEN = "1280x800"
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
 # The columns of a sheet, the width of a picture in it, and the number of colours of a committed picture.
-COLUMNS, WIDTH, COLOURS = 7, 250, 160
+COLUMNS, WIDTH, COLOURS = 7, 250, 112
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,6 +21,7 @@ import WatchwordProtocol
         "/v1/..%2Fadmin", "/v1/..%5cadmin", "/v1/..\\admin", "/v1/a%2f..", "/v1/%252e%252e/admin", "/v1/..%252fadmin",
         "/v1/..;/admin", "/v1/%2e%2e;x/admin", "/v1/%00", "/status/", "/status/x", "/statusx", "/V1/a", "v1/a", "", "*",
         "http://h/v1/", "/v1/a b", "/v1/a\r\nb", "/%761/a", "/x?/v1/", "/v1/./../admin",
+        "/secret?\u{301}/../v1/x", "/secret/\u{301}x/../v1/y", "/v1/..;\u{301}/secret",
     ])
     func anyOtherPathIsNot(path: String) {
         #expect(!site.allows(method: "GET", path: path))
