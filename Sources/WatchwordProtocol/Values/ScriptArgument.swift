@@ -69,19 +69,20 @@ private struct InterpreterOptions {
     /// perlrun(1). Not `-e`, `-E`, `-M`, `-m`, `-I`, `-d`, `-x` and `-S`, which run or find other code.
     private static let perl = InterpreterOptions(flags: "acfnpstTUwWX", numbered: "0l")
 
-    /// node(1). Not `-e`, `-p`, `-r`, `--import` and `--loader`, which run other code, and not options whose value may be the
-    /// next argument.
-    private static let node = InterpreterOptions(long: [
-        "enable-source-maps", "expose-gc", "max-old-space-size", "no-deprecation", "no-warnings",
-        "preserve-symlinks", "stack-trace-limit", "throw-deprecation", "trace-deprecation", "trace-uncaught",
-        "trace-warnings", "use-openssl-ca",
-    ])
+    /// node(1). Not `-e`, `-p`, `-r`, `--import` and `--loader`, which run other code.
+    private static let node = InterpreterOptions(
+        long: [
+            "enable-source-maps", "expose-gc", "max-old-space-size", "no-deprecation", "no-warnings",
+            "preserve-symlinks", "stack-trace-limit", "throw-deprecation", "trace-deprecation", "trace-uncaught",
+            "trace-warnings", "use-openssl-ca",
+        ],
+        longValued: ["max-http-header-size", "unhandled-rejections"])
 
-    /// ruby(1). Not `-e`, `-r`, `-I`, `-C`, `-x` and `-S`, which run or find other code, and not options whose value may be the
-    /// next argument.
+    /// ruby(1). Not `-e`, `-r`, `-I`, `-C`, `-x` and `-S`, which run or find other code.
     private static let ruby = InterpreterOptions(
         flags: "adlnpsUvw", valued: "E", attached: "W", numbered: "0",
-        long: ["disable-gems", "enable-frozen-string-literal", "jit", "verbose", "yjit"])
+        long: ["disable-gems", "enable-frozen-string-literal", "jit", "verbose", "yjit"],
+        longValued: ["disable", "enable", "encoding", "external-encoding", "internal-encoding"])
 
     /// bash(1) and dash(1). Not `-c`, `-s`, `-i` and `-l`, which run other code.
     private static let shell = InterpreterOptions(
@@ -104,7 +105,8 @@ private struct InterpreterOptions {
     private func readLong(_ option: ArraySlice<UInt8>, _ later: inout ArraySlice<ArraySlice<UInt8>>) -> Bool {
         let text = String(decoding: option, as: UTF8.self)
         if longValued.contains(text) { return later.popFirst() != nil }
-        return long.contains(String(text.prefix { $0 != "=" }))
+        let name = String(text.prefix { $0 != "=" })
+        return long.contains(name) || name != text && longValued.contains(name)
     }
 
     private func readLetters(_ option: ArraySlice<UInt8>, _ later: inout ArraySlice<ArraySlice<UInt8>>) -> Bool {

@@ -18,7 +18,8 @@ import WatchwordProtocol
             ("python3.11", ["anything at all", "s"]),
             ("perl", ["perl", "s"]), ("perl5.36.0", ["perl", "-wT", "-l012", "-0777", "-l", "--", "s"]),
             ("node", ["node", "s", "-e"]), ("node", ["node", "--max-old-space-size=64", "--no-warnings", "s"]),
-            ("nodejs", ["node", "--", "s"]),
+            ("nodejs", ["node", "--", "s"]), ("node", ["node", "--max-http-header-size", "/other", "s"]),
+            ("ruby", ["ruby", "--encoding", "/other", "s"]),
             (
                 "ruby3.1",
                 ["ruby", "-w", "-W0", "-W:no-deprecated", "-E", "UTF-8", "-EUTF-8", "--disable=gems", "--yjit", "s"]
