@@ -120,7 +120,7 @@ def mypy(folder, program):
     done = subprocess.run(
         ["/usr/bin/mypy", "--strict", "--no-error-summary", "--hide-error-context", "--config-file=", "--ignore-missing-imports",
          "--cache-dir", str(folder / "cache"), "program.py"],
-        cwd=folder, env={"PATH": "/usr/bin:/bin", "MYPYPATH": str(CLIENTS / "python")}, capture_output=True, text=True, timeout=120)
+        cwd=folder, env={"PATH": "/usr/bin:/bin", "MYPYPATH": str(CLIENTS / "python")}, capture_output=True, text=True, timeout=600)
     assert not done.stderr
     return re.findall(r"^program\.py:(\d+): error: (.*)$", done.stdout, re.M)
 
@@ -220,7 +220,7 @@ def tsc(folder, program):
     (folder / "program.mts").write_text(program)
     done = subprocess.run(
         ["/usr/bin/tsc", "--noEmit", "--strict", "--module", "node16", "--target", "es2022", "--lib", "es2022,dom,dom.iterable",
-         "program.mts", "node-types.d.ts"], cwd=folder, capture_output=True, text=True, timeout=120)
+         "program.mts", "node-types.d.ts"], cwd=folder, capture_output=True, text=True, timeout=600)
     assert not done.stderr
     # The lines of one error after the first are indented.
     errors = re.findall(r"^program\.mts\((\d+),\d+\): error \w+: (.*(?:\n .*)*)", done.stdout, re.M)
