@@ -74,7 +74,7 @@ class Language:
                   "CARGO_HOME": f"{self.folder}/cargo", "CARGO_TARGET_DIR": f"{self.folder}/target", "CARGO_NET_OFFLINE": "true",
                   "RUSTC": "/usr/bin/rustc", "CARGO_PROFILE_DEV_DEBUG": "0", "HOME": str(self.folder),
                   "PATH": "/usr/bin:/bin", **environment}
-        done = subprocess.run(command, cwd=folder or self.folder, env=caches, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, cwd=folder or self.folder, env=caches, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
