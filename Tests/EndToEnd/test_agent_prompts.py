@@ -186,6 +186,7 @@ def test_the_terminal_of_the_desktop_agent_shows_a_prompt(stage, tools):  # noqa
         assert asking.communicate(timeout=30) == (secret.encode() + b"\n", b"")
         confirming = ask(broker, tools, "Use the key?", SSH_ASKPASS_PROMPT="confirm")
         terminal.expect("1  Yes")
+        terminal.expect("Which one? ")
         terminal.type("1\n")
         assert confirming.communicate(timeout=30) == (b"yes\n", b"")
         informing = ask(broker, tools, "Touch the token", SSH_ASKPASS_PROMPT="none")
