@@ -90,6 +90,7 @@ def refusals(broker):
     return [event["reason"] for event in audit.events(broker) if event["kind"] == "frontRequest"]
 
 
+@pytest.mark.tier3("starts Chromium several times; test_front_attacks.py sends the same fields")
 def test_a_page_of_another_site_cannot_use_the_front_of_a_site(stage, intranet):
     host, port = open_site(intranet.start(), intranet.url)
     target = f"http://{host}:{port}/"
@@ -107,14 +108,15 @@ def test_a_page_of_another_site_cannot_use_the_front_of_a_site(stage, intranet):
 
 
 class Rebinding(Socks5Server):
-    """Resolves names as an attacker's name server does: first to the attacker, and to this machine once the page was loaded."""
+    """Resolves `rebound.test` as an attacker's name server does: first to the attacker, and to this machine once the page was
+    loaded. Chromium also connects to hosts of its vendor."""
 
     def __init__(self, attacker):
         self.attacker = attacker
         super().__init__()
 
-    def destination(self, port):
-        return port if self.attacker.requests else self.attacker.port
+    def destination(self, host, port):
+        return self.attacker.port if host == "rebound.test" and not self.attacker.requests else port
 
 
 def test_a_name_that_is_rebound_to_this_machine_cannot_use_a_front(stage, intranet):
@@ -127,6 +129,7 @@ def test_a_name_that_is_rebound_to_this_machine_cannot_use_a_front(stage, intran
     assert not intranet.requests and set(refusals(stage.brokers[0])) == {"wrong-name"}
 
 
+@pytest.mark.tier3("starts Chromium several times; test_front_attacks.py sends the same fields")
 def test_a_page_cannot_use_a_proxy_by_its_address(stage, intranet):
     (host, port), _ = open_proxy(intranet.start())
     evil = stage.server(browser.Attacker(f"http://{host}:{port}/", "simple", "read", "post", "socket"))
@@ -134,6 +137,7 @@ def test_a_page_cannot_use_a_proxy_by_its_address(stage, intranet):
     assert not intranet.requests and len(refusals(stage.brokers[0])) >= 4
 
 
+@pytest.mark.tier3("starts Chromium several times; test_front_attacks.py sends the same fields")
 def test_marked_requests_of_a_page_use_no_login_through_the_proxy_of_the_browser(stage, intranet):
     """Chromium marks a request to a plain http site only by `Origin`, and images not at all."""
     upstream, port = stage.server(ForwardProxy()), free_port()

@@ -93,6 +93,7 @@ def before(page, folder, work):
             subprocess.run([str(word) for word in command], cwd=work, check=True, capture_output=True)
 
 
+@pytest.mark.tier3("nine programs, most of which test_front_programs.py starts, too")
 @pytest.mark.parametrize("page", RESULTS)
 def test_the_commands_of_a_page(page, stage, depot, images, tmp_path):
     password = stage.secret()

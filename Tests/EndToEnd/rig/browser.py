@@ -96,7 +96,7 @@ class Attacker(ScriptedServer):
         self.page = ATTACK.replace("TARGET", target).replace("REPORT", report).replace("NAMES", repr(list(names))).encode()
 
     def answer(self, request):
-        if request.method == "POST":
+        if request.target == "/report":
             self.reports.append(request.body.decode())
         body = b"" if request.method == "POST" else self.page
         return response(200, body, "Content-Type: text/html", "Connection: close", "X-Attacker: yes")
