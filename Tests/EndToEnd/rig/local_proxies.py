@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 
+from .broker import program
 from .client import password_answer
 from .field_servers import PYTHON_FOLDER, version_of
 from .servers import INSTALL, Server, find, free_port, wait_for_port
@@ -43,23 +44,21 @@ class Wish:
 class Watchword:
     """The broker with `front.proxy`. An agent is asked for what it does not know."""
 
-    #: Options with {upstreams}, {host} and {upstream}, or {pac}. None: the broker has no such option.
-    FAILOVER = BY_HOST = PAC = None
-
     def __init__(self, stage, wish):
         self.port = free_port()
         lines = [f'[front]\nproxy = "127.0.0.1:{self.port}"\nhosts = ["127.0.0.1", "[::1]", "localhost", "*.test"]',
                  '[schemes]\nntlm = ["127.0.0.1"]\nnegotiate = ["localhost"]', "[proxy]"]
-        if wish.pac or wish.by_host or len(wish.upstreams) > 1:
-            option = self.PAC if wish.pac else self.BY_HOST if wish.by_host else self.FAILOVER
-            if option is None:
-                raise Unsupported
-            lines.append(option.format(
-                pac=wish.pac, upstreams=[f"http://{one}" for one in wish.upstreams], host=wish.by_host[:1],
-                upstream=f"http://{wish.by_host[-1]}" if wish.by_host else ""))
+        if wish.pac:
+            lines.append(f'pac = "{wish.pac}"')
         elif wish.upstreams:
             lines += [f'url = "http://{wish.upstreams[0]}"', *[f'except = ["{wish.direct}"]'] * bool(wish.direct)]
-        self.broker = stage.configured("\n".join(lines) + "\n", environment={**wish.tickets, **wish.keyring})
+        if wish.by_host:
+            lines.append(f'[[proxy.rule]]\nhosts = ["{wish.by_host[0]}"]\nuse = ["http://{wish.by_host[1]}"]')
+        elif len(wish.upstreams) > 1:
+            lines.append(f'[[proxy.rule]]\nhosts = ["*.test"]\nuse = {[f"http://{one}" for one in wish.upstreams]}')
+        text = "\n".join(lines) + "\n"
+        check_configuration(stage.folder / "checked.toml", text)
+        self.broker = stage.configured(text, environment={**wish.tickets, **wish.keyring})
         self.pid = self.broker.process.pid
         wait_for_port(self.port)
         if wish.password and not wish.keyring:
@@ -130,6 +129,14 @@ class Cntlm:
     @staticmethod
     def version():
         return version_of(find("cntlm"), "-h", pattern=r"(?<=version )[\d.]+")
+
+
+def check_configuration(file, text):
+    file.write_text(text)
+    file.chmod(0o600)
+    done = subprocess.run([program("watchwordd"), "--check-config", f"--config={file}"], capture_output=True)
+    if done.returncode != 0:
+        raise Unsupported(done.stdout + done.stderr)
 
 
 def made(stage):
