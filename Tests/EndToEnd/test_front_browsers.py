@@ -10,7 +10,7 @@ from rig.depots import nginx_depot
 from rig.fixtures import reachable_folder, running
 from rig.forwarding import ForwardProxy, Socks5Server
 from rig.local_fronts import open_proxy, open_site, run
-from rig.scripted import basic_server
+from rig.scripted import ScriptedServer, basic_server, response
 from rig.servers import free_port
 
 
@@ -105,6 +105,10 @@ def test_a_page_of_another_site_cannot_use_the_front_of_a_site(stage, intranet):
     assert not intranet.requests, "nothing reaches the site"
     eventually(lambda: len(refusals(stage.brokers[0])) >= before + 2 * len(attempts), lambda: refusals(stage.brokers[0]))
     assert set(refusals(stage.brokers[0])) == {"foreign-page"}
+    victim = stage.server(ScriptedServer(lambda request: response(200, b"page")))
+    evil = stage.server(browser.Attacker(f"{victim.url}/", *attempts))
+    evil.attack(evil.url)
+    assert {request.target for request in victim.requests} >= {f"/{name}" for name in attempts}, "a server without a front is reached"
 
 
 class Rebinding(Socks5Server):
@@ -119,14 +123,18 @@ class Rebinding(Socks5Server):
         return self.attacker.port if host == "rebound.test" and not self.attacker.requests else port
 
 
+@pytest.mark.tier3("starts Chromium several times; test_front_attacks.py sends the same fields")
 def test_a_name_that_is_rebound_to_this_machine_cannot_use_a_front(stage, intranet):
     """The page and its request have the same origin, so the browser marks the request in no way."""
-    _, port = open_site(intranet.start(), intranet.url)
-    target = f"http://rebound.test:{port}/"
-    evil = stage.server(browser.Attacker(target, "read", "frame"))
-    socks = stage.server(Rebinding(evil))
-    assert evil.attack(target, f"--proxy-server=socks5://127.0.0.1:{socks.port}") == "read=basic403 frame=load"
-    assert not intranet.requests and set(refusals(stage.brokers[0])) == {"wrong-name"}
+    _, front = open_site(intranet.start(), intranet.url)
+    victim = stage.server(ScriptedServer(lambda request: response(200, b"page")))  # it does not look at the name
+    for port, report in [(front, "read=basic403 frame=load"), (victim.port, "read=basic200page frame=load")]:
+        target = f"http://rebound.test:{port}/"
+        evil = stage.server(browser.Attacker(target, "read", "frame"))
+        socks = stage.server(Rebinding(evil))
+        assert evil.attack(target, f"--proxy-server=socks5://127.0.0.1:{socks.port}") == report
+    assert not intranet.requests
+    assert set(refusals(stage.brokers[0])) == {"wrong-name"}
 
 
 @pytest.mark.tier3("starts Chromium several times; test_front_attacks.py sends the same fields")
