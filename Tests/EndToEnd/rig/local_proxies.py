@@ -76,7 +76,7 @@ class Watchword:
 
 class Px:
     def __init__(self, stage, wish):
-        assert PX_FOLDER.exists(), f"px is missing; run {INSTALL}"
+        assert PX_FOLDER.exists(), "px is missing; run contrib/install-dependencies --peers"
         self.port = free_port()
         user = f"{wish.domain}\\{wish.user}" if wish.domain else wish.user
         options = [f"--port={self.port}", "--foreground", "--threads=4", "--workers=1"]
