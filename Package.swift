@@ -177,7 +177,8 @@ let package = Package(
             path: "Tests/TestServers",
             swiftSettings: strict),
         .testTarget(
-            name: "LibcurlProbeTests", dependencies: ["TestServers", "CCurl", "COpenSSL"], swiftSettings: strict),
+            name: "LibcurlProbeTests", dependencies: ["TestServers", "TestSystemCalls", "CCurl", "COpenSSL"],
+            swiftSettings: strict),
         .testTarget(
             name: "TransfersTests",
             dependencies: [
