@@ -100,7 +100,8 @@ let package = Package(
         .target(
             name: "Broker",
             dependencies: [
-                "WatchwordCore", "WatchwordProtocol", "JSONText", .product(name: "Logging", package: "swift-log"),
+                "WatchwordCore", "WatchwordProtocol", "JSONText", "CProtocolDocument",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
         ),
@@ -128,7 +129,7 @@ let package = Package(
             name: "watchwordd",
             dependencies: [
                 "AuditTrail", "Broker", "BrokerSocket", "Configuration", "EventLoop", "Keyring", "Transfers",
-                "WatchwordCore", "WatchwordProtocol", "JSONText", "CPlatform", "CWipingHeap", "CProtocolDocument",
+                "WatchwordCore", "WatchwordProtocol", "JSONText", "CPlatform", "CWipingHeap",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -177,7 +178,8 @@ let package = Package(
             path: "Tests/TestServers",
             swiftSettings: strict),
         .testTarget(
-            name: "LibcurlProbeTests", dependencies: ["TestServers", "CCurl", "COpenSSL"], swiftSettings: strict),
+            name: "LibcurlProbeTests", dependencies: ["TestServers", "TestSystemCalls", "CCurl", "COpenSSL"],
+            swiftSettings: strict),
         .testTarget(
             name: "TransfersTests",
             dependencies: [
@@ -198,7 +200,7 @@ let package = Package(
         .testTarget(
             name: "BrokerSocketTests",
             dependencies: [
-                "TestServers", "BrokerSocket", "Broker", "EventLoop", "WatchwordProtocol", "CPlatform",
+                "TestServers", "BrokerSocket", "Broker", "EventLoop", "WatchwordProtocol", "JSONText", "CPlatform",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -1,23 +1,19 @@
-public import JSONText
 public import WatchwordCore
 public import WatchwordProtocol
 
-/// The settings of the broker. `version`, `document`, `quotaLimits` and `filtersSystemCalls` do not change while the
-/// broker runs.
+/// The settings of the broker. `version`, `quotaLimits` and `filtersSystemCalls` do not change while the broker runs.
 public struct BrokerOptions: Sendable {
     /// The version of the program, for `initialize` and `server/status`.
     public var version: String
-    /// Returns the OpenRPC document for `rpc.discover`. Called for each request.
-    public var document: @Sendable () -> JSON
     /// The time limit for the answer to a question.
-    public var challengeDeadline: Duration
-    public var session: SessionLimits
+    public var challengeDeadline = Limits.challengeDeadline
+    public var session = SessionLimits()
     /// Whether the keyring is read and written.
-    public var isKeyringEnabled: Bool
-    public var hosts: HostRules
-    public var proxy: ProxyRule
-    public var schemes: SchemeRules
-    public var sharing: FetchTable.Sharing
+    public var isKeyringEnabled = true
+    public var hosts = HostRules()
+    public var proxy = ProxyRule()
+    public var schemes = SchemeRules()
+    public var sharing = FetchTable.Sharing.user
     /// The rules for `credential/get`: which programs get the secrets for which hosts.
     public var releaseRules: [ReleaseRule] = []
     /// The path of the netrc file, which is searched after the session cache and the keyring; `nil` for none.
@@ -32,22 +28,7 @@ public struct BrokerOptions: Sendable {
     /// Whether the process filters its system calls, for `server/status`.
     public var filtersSystemCalls = false
 
-    public init(
-        version: String, challengeDeadline: Duration = Limits.challengeDeadline,
-        document: @autoclosure @escaping @Sendable () -> JSON = [:],
-        session: SessionLimits = SessionLimits(), isKeyringEnabled: Bool = true, hosts: HostRules = HostRules(),
-        proxy: ProxyRule = ProxyRule(), schemes: SchemeRules = SchemeRules(), sharing: FetchTable.Sharing = .user
-    ) {
-        self.version = version
-        self.document = document
-        self.challengeDeadline = challengeDeadline
-        self.session = session
-        self.isKeyringEnabled = isKeyringEnabled
-        self.hosts = hosts
-        self.proxy = proxy
-        self.schemes = schemes
-        self.sharing = sharing
-    }
+    public init(version: String) { self.version = version }
 }
 
 /// The fronts of the configuration. They do not change while the broker runs.

@@ -5,12 +5,6 @@ public struct QuotaLimit: Sendable {
     public var connection: Int
     public var program: Int
     public var allPrograms: Int
-
-    public init(connection: Int, program: Int, allPrograms: Int) {
-        self.connection = connection
-        self.program = program
-        self.allPrograms = allPrograms
-    }
 }
 
 /// The quotas of clients, so that one program cannot fill the memory or the disk. Sizes are in bytes. Each limit is

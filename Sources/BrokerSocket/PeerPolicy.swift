@@ -27,10 +27,6 @@ extension PeerIdentity {
 
     /// Sets what proc(5) says of the process, which is at the other end of `socket`.
     mutating func identify(socket: Int32) {
-        let (process, subject, executable) = PeerProcess.accept(socket: socket, pid: pid)
-        (self.subject, self.executable) = (subject, executable)
-        currentSubject = { process.currentSubject(after: subject) }
-        executableNow = { process.executableNow() }
-        runsFile = { process.runsFile($0) }
+        (process, subject, executable) = ConnectedProcess.accept(socket: socket, pid: pid)
     }
 }

@@ -2,9 +2,7 @@
 #define WATCHWORD_CCURL_SHIM_H
 
 #include <curl/curl.h>
-#include <malloc.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -146,29 +144,5 @@ static const long watchword_curl_auth_basic = (long)CURLAUTH_BASIC;
 
 // Returns the result of a finished transfer; Swift cannot access the message's union in a portable way.
 static inline CURLcode watchword_curl_message_result(const CURLMsg *message) { return message->data.result; }
-
-// Allocators that wipe freed memory, where libcurl would otherwise leave three to five copies of a credential.
-static void watchword_curl_free(void *block) {
-    if (block != NULL) {
-        explicit_bzero(block, malloc_usable_size(block));
-        free(block);
-    }
-}
-
-static void *watchword_curl_realloc(void *block, size_t size) {
-    if (block == NULL) return malloc(size);
-    size_t present = malloc_usable_size(block);
-    if (size != 0 && size <= present && size * 2 > present) return block;
-    void *moved = malloc(size == 0 ? 1 : size);
-    if (moved == NULL) return NULL;
-    memcpy(moved, block, size < present ? size : present);
-    watchword_curl_free(block);
-    return moved;
-}
-
-static inline CURLcode watchword_curl_global_init_wiping(void) {
-    return curl_global_init_mem(
-        CURL_GLOBAL_DEFAULT, malloc, watchword_curl_free, watchword_curl_realloc, strdup, calloc);
-}
 
 #endif

@@ -1,6 +1,6 @@
 // This file replaces glibc's free(3) and realloc(3) for the whole program with functions that wipe freed memory (see "Replacing
-// malloc" in glibc's manual). libcurl and jansson accept custom allocators, but the buffers of OpenSSL, nghttp2, GSSAPI, GLib
-// and Swift also contain passwords, and cannot be accessed from outside.
+// malloc" in glibc's manual). The buffers of libcurl, jansson, OpenSSL, nghttp2, GSSAPI, GLib and Swift all contain passwords, and
+// most of them cannot be accessed from outside.
 //
 // glibc's allocator does everything else.
 

@@ -84,7 +84,8 @@ extension JSON {
             case UInt8(ascii: ","):
                 values += 1
             default:
-                break
+                index += 1
+                continue
             }
             if values > limits.values { throw .tooManyValues(limit: limits.values) }  // guard: json-values
             index += 1

@@ -46,7 +46,6 @@ enum EngineLimits {
     /// The space that temporary files leave free: 1/`diskReserveShare` of the file system, at most `diskReserveBytes`.
     static let diskReserveShare = 50
     static let diskReserveBytes = 256 << 20
-    static let announcedBodyBytes = TransferRequest.announcedBodyBytes
     /// The time that a body waits for its reader or its writer.
     static let readerIdleSeconds = 60
     /// libcurl's buffer for a body that is streamed, in either direction.

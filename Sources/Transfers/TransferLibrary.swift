@@ -3,9 +3,9 @@ public import WatchwordCore
 
 /// The process-wide state of libcurl.
 public enum TransferLibrary {
-    private static let status = watchword_curl_global_init_wiping()
+    private static let status = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
 
-    /// Initializes libcurl with allocators that wipe memory before they free it. Further calls do nothing.
+    /// Initializes libcurl. Further calls do nothing. What libcurl frees is wiped by the program (`CWipingHeap`).
     ///
     /// The environment must be cleaned before the call: libcurl and OpenSSL read proxies, key logs and certificate paths from
     /// it. The process must ignore SIGPIPE.

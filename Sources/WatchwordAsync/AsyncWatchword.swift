@@ -77,7 +77,7 @@ public actor AsyncWatchword {
         let head = Watchword.Response(result, body: [])
         if let fetchID = result["body"]?["fetchId"]?.string {
             openBodies.insert(fetchID)
-            let body = OpenBody(fetchID, of: self)
+            let body = UnreadBody(fetchID, of: self)
             return ResponseStream(head, ResponseStream.Body(inline: nil, rest: body))
         }
         guard let bytes = result["body"].flatMap(BodyValue.bytes) else { throw Self.unreadable }

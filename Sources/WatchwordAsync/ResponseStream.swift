@@ -21,7 +21,7 @@ public struct ResponseStream: Sendable {
     public struct Body: AsyncSequence, Sendable {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var inline: [UInt8]?
-            fileprivate let rest: OpenBody?
+            fileprivate let rest: UnreadBody?
 
             public mutating func next() async throws -> [UInt8]? {
                 if let rest { return try await rest.next() }
@@ -33,14 +33,14 @@ public struct ResponseStream: Sendable {
         /// A body inside the reply.
         let inline: [UInt8]?
         /// A body that the broker still receives.
-        let rest: OpenBody?
+        let rest: UnreadBody?
 
         public func makeAsyncIterator() -> Iterator { Iterator(inline: inline, rest: rest) }
     }
 }
 
 /// A body that the broker still receives, or that was not read to its end.
-final class OpenBody: Sendable {
+final class UnreadBody: Sendable {
     private let fetchID: String
     private let client: AsyncWatchword
 

@@ -6,27 +6,14 @@ import WatchwordProtocol
 /// The file of permanent grants, as lines of JSON.
 struct GrantFile: GrantPort {
     let file: StateFile
-    private let log: Logger
 
     /// Uses the file `grants`. Returns `nil` without a state directory.
     init?(environment: (String) -> String?, log: Logger) {
         guard let file = StateFile(named: "grants", environment: environment, log: log) else { return nil }
         self.file = file
-        self.log = log
     }
 
-    func permanentGrants() -> [PermanentGrant] {
-        do throws(StateFile.Failure) {
-            return try file.lines().compactMap { line in
-                let grant = PermanentGrant(line: line)
-                if grant == nil { log.warning("ignoring a malformed line", metadata: ["file": "\(file.path)"]) }
-                return grant
-            }
-        } catch {
-            log.warning("\(error.text)")
-            return []
-        }
-    }
+    func permanentGrants() -> [PermanentGrant] { file.entries(PermanentGrant.init(line:)) }
 
     func whenStored(_ completion: @escaping @Sendable (String?) -> Void) { file.whenWritten(completion) }
 

@@ -62,7 +62,7 @@ final class RunningService {
             grants = GrantFile(environment: Self.environment, log: log)
             audit = AuditLog(settings, log: log)
             fronts = FrontServer(on: loop, log: log)
-            var brokerOptions = BrokerOptions(version: WatchwordVersion.current, document: ProtocolDocument.load())
+            var brokerOptions = BrokerOptions(version: WatchwordVersion.current)
             brokerOptions.apply(settings, challengeDeadline: challengeDeadline)
             brokerOptions.filtersSystemCalls = settings.filtersSystemCalls
             broker = Broker(

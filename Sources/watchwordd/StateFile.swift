@@ -29,6 +29,20 @@ final class StateFile: Sendable {
         queue = DispatchQueue(label: "watchword.\(name)")
     }
 
+    /// Returns the entries in the file, without malformed lines; empty if the file cannot be used. Logs the reason.
+    func entries<Entry>(_ parse: (_ line: String) -> Entry?) -> [Entry] {
+        do throws(Failure) {
+            return try lines().compactMap { line in
+                let entry = parse(line)
+                if entry == nil { log.warning("ignoring a malformed line", metadata: ["file": "\(path)"]) }
+                return entry
+            }
+        } catch {
+            log.warning("\(error.text)")
+            return []
+        }
+    }
+
     /// Returns the lines without comments; empty if the file does not exist.
     /// - Throws: if the file cannot be opened, is not a regular file, belongs to another user, is writable by others or is
     ///   larger than 1 MiB.

@@ -10,8 +10,7 @@ import WatchwordProtocol
         let stage = Stage { $0.releaseRules = [ReleaseRule(program: "/usr/bin/K", hosts: [host])] }
         let link = FakeClient()
         var peer = PeerIdentity(pid: 1, uid: 1000, executable: connected, subject: Stage.tool)
-        peer.executableNow = { now }
-        peer.runsFile = { _ in true }
+        peer.process = FakeProcess(executable: now, subject: Stage.tool)
         let id = stage.broker.connectionOpened(link, peer: peer)
         let client = StageClient(stage: stage, link: link, id: id)
         return client.call("credential/get", #"{"protectionSpace":{"protocol":"https","host":"h","port":443}}"#)?.kind

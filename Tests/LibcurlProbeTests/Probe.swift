@@ -1,5 +1,7 @@
 import CCurl
+import Glibc
 import Synchronization
+import TestSystemCalls
 
 /// One transfer by libcurl alone, with the defaults of libcurl and the options of a test.
 final class Probe {
@@ -19,7 +21,11 @@ final class Probe {
     }
 
     // libcurl is initialized once for the process, by the first probe.
-    private static let isReady = watchword_curl_global_init_wiping() == CURLE_OK
+    private static let isReady =
+        curl_global_init_mem(
+            Int(CURL_GLOBAL_DEFAULT), malloc, watchword_test_free_wiping, watchword_test_realloc_wiping,
+            { $0.flatMap { strdup($0) } }, calloc)
+        == CURLE_OK
 
     deinit { curl_easy_cleanup(easy) }
 

@@ -19,7 +19,7 @@ import WatchwordCore
         let server = ScriptedServer([okay])
         defer { server.stop() }
         try await withEngine { engine in
-            let source = engine.makeSource(size: size, storesCopy: true)
+            let source = engine.makeSource(size: size, storesCopy: true, memory: nil, disk: nil)
             let (mine, client) = socketPair()
             async let outcome = upload(engine, server.url, source, size)
             engine.attach(source, socket: mine)
@@ -40,7 +40,7 @@ import WatchwordCore
         let server = ScriptedServer([okay], [okay])
         defer { server.stop() }
         try await withEngine { engine in
-            let source = engine.makeSource(size: body.utf8.count, storesCopy: storesCopy)
+            let source = engine.makeSource(size: body.utf8.count, storesCopy: storesCopy, memory: nil, disk: nil)
             let (mine, client) = socketPair()
             engine.attach(source, socket: mine)
             async let writing: Void = write(body, to: client)
@@ -57,7 +57,7 @@ import WatchwordCore
         let server = ScriptedServer([okay])
         defer { server.stop() }
         try await withEngine { engine in
-            let source = engine.makeSource(size: 10, storesCopy: true)
+            let source = engine.makeSource(size: 10, storesCopy: true, memory: nil, disk: nil)
             let (mine, client) = socketPair()
             engine.attach(source, socket: mine)
             await write("abc", to: client)
@@ -72,7 +72,7 @@ import WatchwordCore
         let server = ScriptedServer([okay])
         defer { server.stop() }
         try await withEngine { engine in
-            let source = engine.makeSource(size: 3, storesCopy: true)
+            let source = engine.makeSource(size: 3, storesCopy: true, memory: nil, disk: nil)
             engine.release(source)
             let (mine, client) = socketPair()
             engine.attach(source, socket: mine)

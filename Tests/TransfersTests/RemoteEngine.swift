@@ -63,6 +63,8 @@ final class RemoteEngine: TransferPort {
         thread.post { $0.progress(of: id, completion: completion) }
     }
 
+    func takeTunnel(_ id: TransferID) -> Int32? { sync { $0.running.takeTunnel(id) } }
+
     func forget(_ identity: ConnectionIdentity) { thread.post { $0.forget(identity) } }
 
     var figures: TransferStatistics { sync { $0.figures } }

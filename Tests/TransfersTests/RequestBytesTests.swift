@@ -55,15 +55,15 @@ import WatchwordProtocol
     }
 
     @Test func bodiesUpToALimitDoNotWaitForAContinue() async throws {
-        let body = String(repeating: "x", count: EngineLimits.announcedBodyBytes)
+        let body = String(repeating: "x", count: TransferRequest.announcedBodyBytes)
         let text = try await sent { request($0, "POST", body: body) }
         let isAnnounced = text.contains("Expect")
         #expect(!isAnnounced)
-        #expect(text.utf8.count > EngineLimits.announcedBodyBytes)
+        #expect(text.utf8.count > TransferRequest.announcedBodyBytes)
     }
 
     @Test func theChallengeOfALargeBodyComesBeforeItsBytes() async throws {
-        let body = String(repeating: "x", count: EngineLimits.announcedBodyBytes + 1)
+        let body = String(repeating: "x", count: TransferRequest.announcedBodyBytes + 1)
         let server = ScriptedServer([
             .bytes(
                 "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=r\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")

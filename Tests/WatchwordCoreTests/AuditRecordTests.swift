@@ -129,17 +129,17 @@ import WatchwordProtocol
     /// The record names the fetch, although it has ended.
     @Test func aStoredCredentialIsRecordedWithItsFetch() throws {
         var table = FetchTable(isKeyringEnabled: true)
-        let environment = FetchEnvironment(now: .zero, makeClientNonce: { "n" })
+        let environment = FetchEnvironment(now: .zero, clientNonces: .fixed("n"))
         let plan = try FetchPlan(FetchRunParams(url: "http://h/"), subscription: Subscription(delivery: .request))
         let id = table.add(plan, of: ClientTag(value: 1))
-        _ = table.start(id, environment)
+        _ = table.handle(.started, of: id, environment)
         let fields = [HeaderField("WWW-Authenticate", "Basic realm=\"r\"")]
-        _ = table.received(TransferResponse(status: 401, headers: fields), for: id, environment)
-        _ = table.found(.success([]), for: id, environment)
+        _ = table.handle(.received(TransferResponse(status: 401, headers: fields)), of: id, environment)
+        _ = table.handle(.found(.success([])), of: id, environment)
         let answer = ChallengeAnswer.credential(.login(LoginCredential(user: "bob", password: secret("pw"))))
-        let sent = table.answered(answer, for: id, environment)
+        let sent = table.handle(.answered(answer), of: id, environment)
         #expect(sent.map(\.name) == ["audit", "transfer"])
-        let orders = table.received(TransferResponse(status: 200, headers: []), for: id, environment)
+        let orders = table.handle(.received(TransferResponse(status: 200, headers: [])), of: id, environment)
         #expect(orders.map(\.name) == ["report", "notify", "finish", "announce"])
         guard case .effect(.announce, of: id) = orders.last else { return #expect(Bool(false)) }
     }

@@ -65,7 +65,7 @@ import WatchwordProtocol
         params.credential = Mufasa.credential
         let plan = try FetchPlan(params, subscription: nil)
         let rule = ProxyRule(endpoint: try proxy.map { try ProxyEndpoint($0) })
-        let environment = FetchEnvironment(now: .zero, proxy: rule, makeClientNonce: { "c" })
+        let environment = FetchEnvironment(now: .zero, proxy: rule, clientNonces: .fixed("c"))
         var (machine, context) = (machine(plan), FetchContext(environment))
         _ = machine.handle(.started, &context)
         let field = HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")

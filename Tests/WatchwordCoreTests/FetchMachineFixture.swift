@@ -45,21 +45,21 @@ struct MachineRun {
     }
 
     private var environment: FetchEnvironment {
-        FetchEnvironment(now: now, usesNetrc: netrc != nil, makeClientNonce: { "client-nonce" })
+        FetchEnvironment(now: now, usesNetrc: netrc != nil, clientNonces: .fixed("client-nonce"))
     }
 
-    mutating func start() { take(table.start(id, environment)) }
+    mutating func start() { take(table.handle(.started, of: id, environment)) }
 
     mutating func respond(_ status: Int, _ headers: (String, String)..., body: String = "") {
         let fields = headers.map { HeaderField($0.0, $0.1) }
         let response = TransferResponse(status: status, headers: fields, body: Array(body.utf8))
-        take(table.received(response, for: id, environment))
+        take(table.handle(.received(response), of: id, environment))
     }
 
     mutating func respond(_ response: TransferResponse, change: (inout TransferResponse) -> Void) {
         var response = response
         change(&response)
-        take(table.received(response, for: id, environment))
+        take(table.handle(.received(response), of: id, environment))
     }
 
     mutating func challengeBasic(_ realm: ExactText = "r", body: String = "no") {
@@ -71,7 +71,7 @@ struct MachineRun {
         respond(401, ("WWW-Authenticate", text))
     }
 
-    mutating func answer(_ answer: ChallengeAnswer) { take(table.answered(answer, for: id, environment)) }
+    mutating func answer(_ answer: ChallengeAnswer) { take(table.handle(.answered(answer), of: id, environment)) }
 
     mutating func answer(user: ExactText, _ password: String, _ persistence: Persistence = .forSession) {
         answer(
@@ -79,12 +79,12 @@ struct MachineRun {
         )
     }
 
-    mutating func unanswered() { take(table.unanswered(id, environment)) }
+    mutating func unanswered() { take(table.handle(.unanswered, of: id, environment)) }
 
-    mutating func consulted(_ answer: Bool?) { take(table.consulted(answer, for: id, environment)) }
+    mutating func consulted(_ answer: Bool?) { take(table.handle(.consulted(answer), of: id, environment)) }
 
     mutating func fail(_ kind: TransferFailure.Kind) {
-        take(table.failed(TransferFailure(kind, "detail"), for: id, environment))
+        take(table.handle(.failed(TransferFailure(kind, "detail")), of: id, environment))
     }
 
     mutating func abort(_ kind: ErrorKind) { take(table.abort([id], FetchFailure(kind, "text"), environment)) }
@@ -105,18 +105,18 @@ struct MachineRun {
         switch command {
         case .lookUp:
             lookUps += 1
-            take(table.found(.success(keyring ?? []), for: id, environment))
+            take(table.handle(.found(.success(keyring ?? [])), of: id, environment))
         case .readNetrc(let query):
             netrcReadings += 1
             let logins = (netrc ?? []).filter { query.includes(machine: $0.machine) }
-            take(table.foundInNetrc(logins, for: id, environment))
+            take(table.handle(.foundInNetrc(logins, .netrc), of: id, environment))
         case .transfer(let request): requests.append(request)
         case .ask(let challenge, .client), .ask(let challenge, .handler):
             challenges.append(challenge)
             respondents.append(challenge.isForHandler ? .handler : .client)
         case .ask(let challenge, .agents):
             respondents.append(.agents)
-            guard asksAgents else { return take(table.notAsked(id, because: .noAgent, environment)) }
+            guard asksAgents else { return take(table.handle(.notAsked(.noAgent), of: id, environment)) }
             challenges.append(challenge)
         case .consult(let consultation): consultations.append(consultation)
         case .wait, .needBody, .confirm, .finish, .fail: break

@@ -130,7 +130,7 @@ import WatchwordProtocol
         }
         #expect(run.table.clearSession(origin: nil, since: .seconds(21)).count == 0)
         #expect(run.table.clearSession(origin: nil, since: .seconds(20)).count == 1)
-        #expect(run.table.sessionCredentials(of: ClientTag(value: 1), now: run.now).map(\.space.host) == ["old"])
+        #expect(run.table.sessionCredentials(of: ClientTag(value: 1), now: run.now).map(\.pattern.host) == ["old"])
         #expect(run.table.clearSession(origin: nil, since: .seconds(-100)).count == 1)
     }
 

@@ -101,7 +101,7 @@ struct RandomWalk {
 
     var environment: FetchEnvironment {
         FetchEnvironment(
-            now: now, proxy: proxy, schemes: schemes, usesNetrc: true, makeClientNonce: { "nonce" })
+            now: now, proxy: proxy, schemes: schemes, usesNetrc: true, clientNonces: .fixed("nonce"))
     }
 
     mutating func chance(_ one: Int, in count: Int) -> Bool { Int.random(in: 0..<count, using: &random) < one }
@@ -191,7 +191,7 @@ struct RandomWalk {
         fetches[id]?.subject = subject
         if params.tls.trust == .always { fetches[id]?.pinsAlways = true }
         if table.isLocked { isPrivate.insert(id) }
-        take(table.start(id, environment), after: id)
+        take(table.handle(.started, of: id, environment), after: id)
     }
 
     private mutating func happen(to id: FetchID) {
@@ -202,17 +202,18 @@ struct RandomWalk {
         switch command {
         case .transfer(let request): serve(request, for: id)
         case .ask where chance(1, in: 12):
-            let orders = table.unanswered(id, environment)
+            let orders = table.handle(.unanswered, of: id, environment)
             checkSilence(orders, of: id)
             take(orders, after: id)
         case .ask(let challenge, _):
-            take(table.answered(answer(challenge), for: id, environment), after: id)
+            take(table.handle(.answered(answer(challenge)), of: id, environment), after: id)
         case .confirm(let request): confirm(request, for: id)
         case .consult:
             let answer = chance(1, in: 8) ? nil : chance(2, in: 3)
-            take(table.consulted(answer, for: id, environment), after: id)
-        case .lookUp(let queries): take(table.found(lookUp(queries), for: id, environment), after: id)
-        case .readNetrc(let query): take(table.foundInNetrc(readNetrc(query), for: id, environment), after: id)
+            take(table.handle(.consulted(answer), of: id, environment), after: id)
+        case .lookUp(let queries): take(table.handle(.found(lookUp(queries)), of: id, environment), after: id)
+        case .readNetrc(let query):
+            take(table.handle(.foundInNetrc(readNetrc(query), .netrc), of: id, environment), after: id)
         default: break
         }
     }
@@ -224,7 +225,7 @@ struct RandomWalk {
         if let consent, consent != .no {
             fetches[id]?.consented.insert(GrantBook.Use(space: request.space, user: request.user))
         }
-        take(table.confirmed(consent, for: id, environment), after: id)
+        take(table.handle(.confirmed(consent), of: id, environment), after: id)
     }
 
     /// Returns a password that contains the name of its server, so that misdirected passwords are detected.
@@ -394,10 +395,10 @@ struct RandomWalk {
     ) {
         var response = TransferResponse(status: status, headers: [HeaderField(name, value)])
         response.isFromProxy = isFromProxy
-        take(table.received(response, for: id, environment), after: id)
+        take(table.handle(.received(response), of: id, environment), after: id)
     }
 
     private mutating func fail(_ id: FetchID, _ failure: TransferFailure) {
-        take(table.failed(failure, for: id, environment), after: id)
+        take(table.handle(.failed(failure), of: id, environment), after: id)
     }
 }

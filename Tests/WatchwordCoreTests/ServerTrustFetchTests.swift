@@ -295,6 +295,6 @@ import WatchwordProtocol
         }
         #expect(run.results.count + run.failures.count == 1)
         #expect(run.closed.contains(identity))
-        #expect(run.table.context.identities.count <= 1)
+        #expect(run.table.context.identities.entries.count <= 1)
     }
 }

@@ -149,7 +149,7 @@ import WatchwordProtocol
             credential("eve"), for: SpacePattern(scheme: "http", host: "i", port: 80), of: client, now: .zero)
         let removed = run.table.forget(number: nil, pattern: pattern, of: client).count
         #expect(removed == 2)
-        #expect(run.table.sessionCredentials(of: client, now: .zero).map(\.space.host) == ["i"])
+        #expect(run.table.sessionCredentials(of: client, now: .zero).map(\.pattern.host) == ["i"])
     }
 
     @Test func aLockedBrokerUsesAndStoresNothing() throws {

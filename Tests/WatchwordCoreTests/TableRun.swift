@@ -35,7 +35,7 @@ struct TableRun {
 
     private var environment: FetchEnvironment {
         FetchEnvironment(
-            now: now, proxy: proxy, schemes: schemes, usesNetrc: usesNetrc, makeClientNonce: { "nonce" })
+            now: now, proxy: proxy, schemes: schemes, usesNetrc: usesNetrc, clientNonces: .fixed("nonce"))
     }
 
     mutating func fetch(
@@ -51,7 +51,7 @@ struct TableRun {
         changePlan(&plan)
         let id = table.add(
             plan, of: ClientTag(value: client), program: program.map { ProgramTag(value: $0) }, subject)
-        take(table.start(id, environment))
+        take(table.handle(.started, of: id, environment))
         return id
     }
 
@@ -84,7 +84,7 @@ struct TableRun {
 
     mutating func respond(_ id: FetchID, _ status: Int, _ headers: (String, String)...) {
         let fields = headers.map { HeaderField($0.0, $0.1) }
-        take(table.received(TransferResponse(status: status, headers: fields), for: id, environment))
+        take(table.handle(.received(TransferResponse(status: status, headers: fields)), of: id, environment))
     }
 
     mutating func challenge(_ id: FetchID, _ scheme: String = "Basic realm=\"r\"") {
@@ -101,15 +101,15 @@ struct TableRun {
     ) {
         var response = TransferResponse(status: status, headers: fields)
         change(&response)
-        take(table.received(response, for: id, environment))
+        take(table.handle(.received(response), of: id, environment))
     }
 
     mutating func fail(_ id: FetchID, _ failure: TransferFailure = TransferFailure(.connectionLost, "detail")) {
-        take(table.failed(failure, for: id, environment))
+        take(table.handle(.failed(failure), of: id, environment))
     }
 
     mutating func answer(_ id: FetchID, _ answer: ChallengeAnswer) {
-        take(table.answered(answer, for: id, environment))
+        take(table.handle(.answered(answer), of: id, environment))
     }
 
     mutating func answer(_ id: FetchID, user: ExactText, _ password: String, _ persistence: Persistence = .forSession) {
@@ -117,24 +117,26 @@ struct TableRun {
         answer(id, .credential(.login(credential)))
     }
 
-    mutating func unanswered(_ id: FetchID) { take(table.unanswered(id, environment)) }
+    mutating func unanswered(_ id: FetchID) { take(table.handle(.unanswered, of: id, environment)) }
 
     mutating func notAsked(_ id: FetchID, _ cause: Unanswered.NoRespondent) {
-        take(table.notAsked(id, because: cause, environment))
+        take(table.handle(.notAsked(cause), of: id, environment))
     }
 
-    mutating func consulted(_ id: FetchID, _ answer: Bool?) { take(table.consulted(answer, for: id, environment)) }
+    mutating func consulted(_ id: FetchID, _ answer: Bool?) {
+        take(table.handle(.consulted(answer), of: id, environment))
+    }
 
     mutating func confirm(_ id: FetchID, _ consent: Consent?) {
-        take(table.confirmed(consent, for: id, environment))
+        take(table.handle(.confirmed(consent), of: id, environment))
     }
 
     mutating func found(_ id: FetchID, _ items: [KeyringItem]) {
-        take(table.found(.success(items), for: id, environment))
+        take(table.handle(.found(.success(items)), of: id, environment))
     }
 
     mutating func found(_ id: FetchID, failure: KeyringFailure.Kind) {
-        take(table.found(.failure(KeyringFailure(failure, "text")), for: id, environment))
+        take(table.handle(.found(.failure(KeyringFailure(failure, "text"))), of: id, environment))
     }
 
     func isReadingNetrc(_ id: FetchID) -> Bool {
@@ -145,14 +147,14 @@ struct TableRun {
     mutating func foundInNetrc(_ id: FetchID, _ logins: [Netrc.Login], from source: CredentialSource = .netrc) {
         guard case .readNetrc(let query)? = pending[id] else { return }
         let found = logins.filter { query.includes(machine: $0.machine) }
-        take(table.foundInNetrc(found, from: source, for: id, environment))
+        take(table.handle(.foundInNetrc(found, source), of: id, environment))
     }
 
     mutating func abort(_ ids: [FetchID]) { take(table.abort(ids, FetchFailure(.cancelled, "gone"), environment)) }
 
     mutating func abort(_ id: FetchID) { take(table.abort([id], FetchFailure(.cancelled, "gone"), environment)) }
 
-    mutating func expire(_ id: FetchID) { take(table.expire(id, environment)) }
+    mutating func expire(_ id: FetchID) { take(table.handle(.timePassed, of: id, environment)) }
 
     mutating func tick() { take(table.tick(environment)) }
 
@@ -215,4 +217,9 @@ func exact(_ user: ExactText, realm: ExactText = "r", port: Int = 80) -> [ExactT
     [
         "user": user, "server": "h", "protocol": "http", "port": "\(port)", "domain": realm, "authtype": "basic",
     ]
+}
+
+extension CredentialDescription {
+    /// The number of a credential of the session.
+    var number: Int { if case .session(let number) = id { number } else { -1 } }
 }

@@ -16,7 +16,7 @@ import WatchwordProtocol
     ])
     func theQuickParserAgreesWithTheFullParser(arguments: [String]) throws {
         let quick = try #require(CommonOptionsParser(["fetch"] + arguments))
-        let command = try #require(try WatchwordCommand.parseAsRoot(["fetch"] + arguments) as? FetchCommand)
+        let command = try #require(try WatchwordCommand.parseAsRoot(["fetch"] + arguments) as? FetchSubcommand)
         let options = command.options
         let targets = try options.targets()
         let requests = try options.body.requests(for: targets.map(\.url), arguments: targets.map(\.argument))
@@ -26,7 +26,7 @@ import WatchwordProtocol
         #expect(quick.item.params == item.params)
         #expect(quick.silent == options.pace.silent && quick.showError == options.pace.showError)
         #expect(quick.socket == command.broker.socket.socket && quick.noStart == command.broker.noStart)
-        let rest = FetchRun(items: [], location: command.broker.socket.location, mayStart: true, showsProgress: false)
+        let rest = FetchBatch(items: [], location: command.broker.socket.location, mayStart: true, showsProgress: false)
         #expect(rest.storage == options.login.keep && rest.isInsecure == options.tls.insecure)
         #expect(rest.isVerbose == options.verbose && rest.isBarOnly == options.pace.progressBar)
         #expect(!options.pace.parallel)

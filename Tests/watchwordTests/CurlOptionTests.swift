@@ -5,7 +5,7 @@ import Testing
 @testable import watchword
 
 @Suite struct CurlOptionTests {
-    private static let known = FetchCommand.helpMessage()
+    private static let known = FetchSubcommand.helpMessage()
 
     /// Whether the help page lists the option. Only the beginning of a line counts: its text may name other options.
     private func isTaken(_ option: CurlOption) -> Bool {

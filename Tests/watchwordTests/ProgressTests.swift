@@ -4,8 +4,8 @@ import Testing
 
 @Suite struct ProgressTests {
     /// Returns the progress of a transfer of 1 MiB per second after `mebibytes` seconds.
-    private func progress(_ mebibytes: Int, of expected: Int?, name: String = "report.csv") -> TransferProgress {
-        var progress = TransferProgress(name: name)
+    private func progress(_ mebibytes: Int, of expected: Int?, name: String = "report.csv") -> ShownProgress {
+        var progress = ShownProgress(name: name)
         progress.restart(.receiving, expected: expected.map { $0 << 20 })
         for second in 0...mebibytes { progress.record(second << 20, at: Double(second)) }
         return progress
@@ -35,11 +35,11 @@ import Testing
     }
 
     @Test func showsTheReasonOfTheWait() {
-        var progress = TransferProgress(name: "a")
+        var progress = ShownProgress(name: "a")
         for (state, words) in [
             (.starting, "waiting for the server"), (.waitingForAnswer, "waiting for your answer"),
             (.waitingForRetry(seconds: 4), "retry in 4 s"), (.ended(isComplete: false), "failed"),
-        ] as [(TransferProgress.State, String)] {
+        ] as [(ShownProgress.State, String)] {
             progress.state = state
             #expect(ProgressLine.text(progress, at: 0, width: 80).hasSuffix(words))
         }

@@ -7,8 +7,8 @@ import WatchwordProtocol
 @testable import watchword
 
 @Suite struct ResumptionTests {
-    private func head(_ status: Int, _ fields: [String: String] = [:]) -> ResponseHead {
-        ResponseHead(["status": .integer(status), "headers": .array(fields.map { [.string($0), .string($1)] })])
+    private func head(_ status: Int, _ fields: [String: String] = [:]) -> ReportedHead {
+        ReportedHead(["status": .integer(status), "headers": .array(fields.map { [.string($0), .string($1)] })])
     }
 
     /// A partial file of ten bytes.

@@ -11,7 +11,7 @@ import WatchwordProtocol
         var item = FetchItem(params: FetchRunParams(url: "http://h.example/a"), name: "a")
         item.number = 3
         var facts = WriteOutFacts(item: item)
-        facts.head = ResponseHead([
+        facts.head = ReportedHead([
             "status": 200, "httpVersion": "2",
             "headers": .array([.array(["Content-Type", "text/csv"]), .array(["X-A", "b"]), .array(["x-a", "c"])]),
         ])

@@ -106,7 +106,7 @@ CHALLENGES = [
     ("rspauth-in-trailer", "(headers + trailers)", "headers", "WatchwordCoreTests.DigestFetchTests"),
     ("rspauth-of-open-body", STATEMENT, "_ = wrongProof", "Tests/EndToEnd/test_framing.py"),
     ("rspauth-takes-back", " {", " && proofs.isEmpty {", "WatchwordCoreTests.DigestFetchTests"),
-    ("nextnonce-of-open-body", STATEMENT, "_ = (index, nonces.follow(response, with: nonce, at: challenger))",
+    ("nextnonce-of-open-body", "nonces.follow(response, with: nonce, at: attempt.challenger)", "response.challenge",
      "WatchwordCoreTests.DigestFetchTests"),
     ("framing-length-number", "!number.isEmpty,", "status > 0 ||", "TransfersTests.ResponseTests"),
     ("framing-length-differs", "length == number", "status > 0", "TransfersTests.ResponseTests"),

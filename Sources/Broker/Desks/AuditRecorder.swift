@@ -14,14 +14,14 @@ struct Cause {
 /// Writes audit records to the audit log, and sends them to the clients subscribed to events. Owns the subscriptions
 /// and the counters for `server/status`.
 final class AuditRecorder {
-    private struct Listener {
+    struct Listener {
         let connection: ClientConnection
         let kinds: Set<AuditEvent.Kind>
     }
 
     private let clock: any BrokerClock
     private let port: (any AuditPort)?
-    private var listeners: [ConnectionID: Listener] = [:]
+    private(set) var listeners: [ConnectionID: Listener] = [:]
     private var repeatedEvents = AuditEventFilter()
     var counters = BrokerCounters()
 
@@ -29,8 +29,6 @@ final class AuditRecorder {
 
     /// Whether there is neither an audit log nor a subscriber.
     private var isIdle: Bool { port == nil && listeners.isEmpty }
-
-    var hasListeners: Bool { !listeners.isEmpty }
 
     /// - Parameter failures: the number of failed attempts of the fetch before this event.
     func record(

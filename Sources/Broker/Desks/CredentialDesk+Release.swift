@@ -47,7 +47,8 @@ extension CredentialDesk {
             )
         }
         // Read again, because a process can call exec without closing its connection.
-        let program = connection.peer.executable == nil ? nil : connection.peer.executableNow()
+        let process = connection.peer.process
+        let program = process?.currentExecutable()
         // guard: release-program-by-bytes
         guard let program, ExactText(program) == connection.peer.executable.map({ ExactText($0) }) else {
             throw RPCError(
@@ -61,7 +62,7 @@ extension CredentialDesk {
                 "the configuration does not release passwords for \(DisplayURL.host(pattern.host.string)) to \(program.shortened); to allow it, set credentials.hand-out = [\"\(program.shortened) \(DisplayURL.host(pattern.host.string))\"]"
             )
         }
-        guard connection.peer.runsFile(program) else {  // guard: release-file
+        guard process?.runsFile(program) == true else {  // guard: release-file
             throw RPCError(
                 .denied,
                 "passwords are released only to programs of this system; this process runs another file with the path \(program.shortened)"

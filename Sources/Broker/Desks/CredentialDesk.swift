@@ -35,20 +35,12 @@ final class CredentialDesk {
     private func listing(
         _ pattern: SpacePattern?, of id: ConnectionID, _ items: Result<[StoredItem], KeyringFailure>
     ) -> CredentialList.Result {
-        let session = fetches.table.sessionCredentials(of: id.tag, now: context.now).map { credential in
-            CredentialDescription(
-                id: .session(credential.number), kind: credential.isToken ? .token : .password,
-                pattern: credential.space, user: credential.user,
-                domain: credential.domain, path: credential.path, expiresAt: credential.expiresAt,
-                persistence: .forSession, source: .session, isDefault: credential.isDefault,
-                lastUsed: credential.lastUse)
-        }
+        let session = fetches.table.sessionCredentials(of: id.tag, now: context.now)
         let stored = ((try? items.get()) ?? []).map { item in
             CredentialDescription(
                 id: .keyring(item.id), kind: .password, pattern: item.pattern, user: item.account.user,
                 domain: item.account.domain, path: item.path, expiresAt: item.expiresAt, persistence: .permanent,
-                source: .keyring, isDefault: item.isDefault,
-                lastUsed: nil)
+                source: .keyring, isDefault: item.isDefault)
         }
         let decided = fetches.table.connectionDecisions(of: id.tag, now: context.now)
         let all = (session + decided + stored).filter { description in pattern?.contains(description.pattern) ?? true }

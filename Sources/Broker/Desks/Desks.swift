@@ -34,7 +34,7 @@ final class Desks {
         programPrompts = ProgramPromptDesk(questions, reference { $0.desks.programPrompts })
         keyring = KeyringDesk(fetches, reference { $0.desks.keyring })
         credentials = CredentialDesk(fetches, keyring, reference { $0.desks.credentials })
-        fetches.desks = FetchRouter.Desks(
+        fetches.desks = FetchRouter.OrderDesks(
             session: session, bodies: bodies, questions: questions, programPrompts: programPrompts, keyring: keyring)
         progress = ProgressReporter(fetches, bodies, reference { $0.desks.progress })
         methods = FetchMethods(fetches, progress)

@@ -64,7 +64,7 @@ final class KeyringDesk {
 
     private func finishLookUp(_ result: Result<[KeyringItem], KeyringFailure>, _ id: FetchID) {
         guard fetches[id] != nil else { return }
-        fetches.report { $0.found(result, for: id, $1) }
+        fetches.report(.found(result), of: id)
     }
 
     /// Searches the netrc file, then runs the first command for this server.
@@ -92,7 +92,7 @@ final class KeyringDesk {
 
     private func found(_ logins: [Netrc.Login], from source: CredentialSource, _ id: FetchID) {
         guard fetches[id] != nil else { return }
-        fetches.report { $0.foundInNetrc(logins, from: source, for: id, $1) }
+        fetches.report(.foundInNetrc(logins, source), of: id)
     }
 
     // MARK: External changes

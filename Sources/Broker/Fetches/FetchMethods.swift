@@ -26,7 +26,7 @@ final class FetchMethods {
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: call, requestID: connection.requestID(of: call.id))
         progress.report(on: fetch)
-        fetches.report { $0.start(fetch.id, $1) }
+        fetches.report(.started, of: fetch.id)
     }
 
     /// `fetch/start`: the call is answered at once, and notifications follow.
@@ -44,7 +44,7 @@ final class FetchMethods {
         let token = bodies.begin(fetch, of: connection)
         connection.complete(call, .success((fetchID: "\(fetch.id)", attachToken: token)))
         progress.report(on: fetch)
-        fetches.report { $0.start(fetch.id, $1) }
+        fetches.report(.started, of: fetch.id)
     }
 
     /// Starts the fetch that answers a request to a front.
@@ -54,7 +54,7 @@ final class FetchMethods {
         let fetch = try makeFetch(exchange.params, of: connection, inSteps: true) { exchange.adapt(&$0) }
         fetch.owner = RunningFetch.Owner(connection: connection.id, call: nil, requestID: .null)
         (fetch.answer, answer.fetch) = (answer, fetch.id)
-        fetches.report { $0.start(fetch.id, $1) }
+        fetches.report(.started, of: fetch.id)
         return fetch
     }
 
@@ -109,7 +109,7 @@ final class FetchMethods {
     private func currentSubject(of connection: ClientConnection) -> Subject {
         let first = connection.peer.subject
         guard context.options.sharing == .ask || first.isSandboxed else { return first }
-        let now = connection.peer.currentSubject()
+        let now = connection.peer.currentSubject
         guard first.strength == .none || first.couldStillBe(now) else {  // guard: consent-another-program-now
             context.log.notice(
                 "a client has become another program since it connected",

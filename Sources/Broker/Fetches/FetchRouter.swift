@@ -7,7 +7,7 @@ internal import WatchwordProtocol
 /// running fetches and the pending orders. All decisions are made by the table.
 final class FetchRouter {
     /// The desks that carry out orders.
-    struct Desks {
+    struct OrderDesks {
         let session: SessionDesk
         let bodies: BodyDesk
         let questions: QuestionDesk
@@ -23,7 +23,7 @@ final class FetchRouter {
     let clients: ClientRegistry
     let reference: DeskReference<FetchRouter>
     /// Set once, when all desks exist. The desks refer to this router, and exist as long as it does.
-    var desks: Desks!
+    var desks: OrderDesks!
     private(set) var table: FetchTable
     private var fetches: [FetchID: RunningFetch] = [:]
     /// The orders that are not yet carried out, each with its cause.
@@ -47,6 +47,9 @@ final class FetchRouter {
     /// Removes a fetch, and returns whether it was running.
     func remove(_ fetch: RunningFetch) -> Bool { fetches.removeValue(forKey: fetch.id) != nil }
 
+    /// Passes an event of one fetch to the table, and carries out the resulting orders.
+    func report(_ event: FetchTable.Event, of id: FetchID) { perform(table.handle(event, of: id, environment)) }
+
     /// Passes an event to the table, and carries out the resulting orders.
     /// - Parameter cause: the cause of orders that belong to no fetch.
     func report(_ cause: Cause = .broker, _ event: (inout FetchTable, FetchEnvironment) -> [FetchTable.Order]) {
@@ -60,9 +63,7 @@ final class FetchRouter {
     var environment: FetchEnvironment {
         FetchEnvironment(
             now: context.now, sinceEpoch: context.clock.sinceEpoch, proxy: context.options.proxy,
-            hosts: context.options.hosts,
-            schemes: context.options.schemes, usesNetrc: context.options.usesNetrc,
-            makeClientNonce: { RandomText.make128Bits() })
+            hosts: context.options.hosts, schemes: context.options.schemes, usesNetrc: context.options.usesNetrc)
     }
 
     // MARK: Orders
@@ -151,8 +152,8 @@ final class FetchRouter {
         switch outcome {
         case .success(let response):
             fetch.openBody = response.openBody
-            perform(table.received(response, for: id, environment))
-        case .failure(let failure): perform(table.failed(failure, for: id, environment))
+            report(.received(response), of: id)
+        case .failure(let failure): report(.failed(failure), of: id)
         }
     }
 
@@ -168,7 +169,7 @@ final class FetchRouter {
     }
 
     private func waitIsOver(_ id: FetchID) {
-        perform(table.expire(id, environment))
+        report(.timePassed, of: id)
         // The table may have moved the deadline to a later time.
         if let fetch = fetches[id], fetch.waitTimer != nil, table.wait(of: id) != nil { beginWait(of: fetch) }
     }

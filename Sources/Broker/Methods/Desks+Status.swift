@@ -11,7 +11,7 @@ extension Desks {
         status.pid = Int(getpid())
         status.uptime = context.now
         status.connections = clients.all.count
-        status.fetches = (fetches.all.count, fetches.table.waitingCount)
+        status.fetches = (fetches.table.count, fetches.table.waitingCount)
         status.pendingChallenges = questions.all { $0.challenge != nil }.count
         status.counters = audit.counters
         status.counters.ignoredReplies += clients.all.reduce(0) { $0 + $1.ignoredReplies }

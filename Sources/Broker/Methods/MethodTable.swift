@@ -39,7 +39,7 @@ struct MethodTable: Sendable {
         add(Initialize.self) { params, _, client, desks in try desks.clients.initialize(params, client) }
         add(Ping.self) { _, _, _, _ in () }
         add(ServerStatus.self) { _, _, _, desks in desks.status() }
-        add(Discover.self) { _, _, _, desks in desks.context.options.document() }
+        add(Discover.self) { _, _, _, _ in ProtocolDocument.load() }
 
         addLater(FetchRun.self) { params, call, client, desks in
             switch params {

@@ -23,13 +23,8 @@ public struct PeerIdentity: Sendable {
     public var executable: String?
     /// The subject for consent and grants.
     public var subject: Subject
-    /// Returns the peer's current subject, which changes if the process calls exec.
-    public var currentSubject: @Sendable () -> Subject
-    /// Returns the path of the current executable; `nil` if the kernel does not report it or the process has ended.
-    public var executableNow: @Sendable () -> String?
-    /// Returns whether the peer runs the file that has this path in the broker's mount namespace. Must be called only
-    /// with paths from the configuration: a path chosen by a client could be on a file system that does not respond.
-    public var runsFile: @Sendable (String) -> Bool
+    /// The process as it is now; `nil` if nothing is known of it.
+    public var process: (any PeerProcess)?
     public var entrance = SocketKind.main
 
     public init(pid: Int32, uid: UInt32, executable: String? = nil, subject: Subject = .unknown) {
@@ -37,10 +32,23 @@ public struct PeerIdentity: Sendable {
         self.uid = uid
         self.executable = executable
         self.subject = subject
-        currentSubject = { subject }
-        executableNow = { executable }
-        runsFile = { $0 == executable }
     }
+
+    /// The current subject of the process, which changes if it calls exec.
+    var currentSubject: Subject { process?.currentSubject(after: subject) ?? subject }
+}
+
+/// A running process, which the kernel is asked about with each call.
+public protocol PeerProcess: Sendable {
+    /// Returns the current subject of a process whose subject was `first` when it connected.
+    func currentSubject(after first: Subject) -> Subject
+
+    /// Returns the path of the current executable; `nil` if the kernel does not report it or the process has ended.
+    func currentExecutable() -> String?
+
+    /// Returns whether the process runs the file that has this path in the broker's mount namespace. Must be called only
+    /// with paths from the configuration: a path chosen by a client could be on a file system that does not respond.
+    func runsFile(_ path: String) -> Bool
 }
 
 /// The outgoing side of a connection.

@@ -99,7 +99,7 @@ extension QuestionDesk {
         guard let fetch = fetches[question.fetch] else { return }
         audit.recordAnswer(answer, to: challenge, for: fetch, by: name, clients.agent(of: question))
         fetch.openAnswer = OpenAnswer(question, challenge, answer)
-        fetches.report { $0.answered(answer, for: fetch.id, $1) }
+        fetches.report(.answered(answer), of: fetch.id)
     }
 
     // MARK: Effects on other questions
@@ -107,8 +107,8 @@ extension QuestionDesk {
     /// Applies a cancel or rejection to all open questions at agents about the same challenge, whether or not their
     /// fetches share credentials.
     private func settleTheSame(as challenge: Challenge, _ answer: ChallengeAnswer) {
-        let subject = RecentCancels.Subject(challenge)
-        let same = all { $0.isForAgent && $0.challenge.map(RecentCancels.Subject.init) == subject }
+        let topic = RecentCancels.Topic(challenge)
+        let same = all { $0.isForAgent && $0.challenge.map(RecentCancels.Topic.init) == topic }
         for other in same {
             takeBack(other, because: .cancelled)
             resolve(other.id, with: answer, by: other.place.word)

@@ -19,14 +19,14 @@ extension QuestionDesk {
             challenge.isForHandler
                 // guard: handler-of-who-cannot-answer
                 ? !connection.hasInputEnded : fetch.delivery == .result || connection.isSubscribed
-        else { return fetches.report { $0.notAsked(fetch.id, because: .unsubscribed, $1) } }
+        else { return fetches.report(.notAsked(.unsubscribed), of: fetch.id) }
         guard mayAsk(for: fetch) else { return }
         put(open(challenge, for: fetch, at: .client(connection.id)), to: connection)
     }
 
     private func askAgents(_ challenge: Challenge, for fetch: RunningFetch) {
         guard let agent = clients.agent(for: challenge, after: []) else {
-            return fetches.report { $0.notAsked(fetch.id, because: .noAgent, $1) }
+            return fetches.report(.notAsked(.noAgent), of: fetch.id)
         }
         // guard: stopped-programs-are-not-asked-about
         guard !prompts.isStopped(fetch.program) else { return leaveUnasked(challenge, of: fetch) }
@@ -35,7 +35,7 @@ extension QuestionDesk {
                 "challenge cancelled: the user has just cancelled the same challenge",
                 metadata: ["fetch": "\(fetch.id)"])
             audit.recordDenial(.challengeCancelled, fetch.cause, origin: fetch.origin)
-            return fetches.report { $0.answered(.cancel, for: fetch.id, $1) }
+            return fetches.report(.answered(.cancel), of: fetch.id)
         }
         guard mayPrompt(about: challenge, for: fetch), mayAsk(for: fetch) else { return }
         put(open(challenge, for: fetch, at: .agent(agent.id)), to: agent)
@@ -104,7 +104,7 @@ extension QuestionDesk {
     func leaveUnasked(_ challenge: Challenge, of fetch: RunningFetch) {
         prompts.recordUnasked(fetch.program)
         audit.recordSilence(Unanswered.NoRespondent.stopped.rawValue, after: challenge, for: fetch)
-        fetches.report { $0.notAsked(fetch.id, because: .stopped, $1) }
+        fetches.report(.notAsked(.stopped), of: fetch.id)
     }
 
     // MARK: Withdrawal
@@ -133,7 +133,7 @@ extension QuestionDesk {
         guard close(question.id) != nil else { return }
         clients.announceResolution(
             of: question, action: nil, by: reason == .deadline ? "deadline" : question.place.word)
-        fetches.report { $0.unanswered(fetch.id, $1) }
+        fetches.report(.unanswered, of: fetch.id)
     }
 
     /// Withdraws a queued or delivered challenge from its respondent.

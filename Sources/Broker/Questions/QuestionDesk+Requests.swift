@@ -17,7 +17,7 @@ extension QuestionDesk {
         }
         guard let agent, prompts.mayConfirm(request, for: fetch.program) else {
             audit.recordConsent(nil, request, fetch, by: "nobody", nil)
-            return fetches.report { $0.confirmed(nil, for: fetch.id, $1) }
+            return fetches.report(.confirmed(nil), of: fetch.id)
         }
         let id = RandomText.make128Bits()
         open(.consent(request), id, for: fetch, at: .agent(agent.id))
@@ -52,14 +52,14 @@ extension QuestionDesk {
         if let consent { prompts.record(consent, to: request, of: fetch.program) }
         context.log.info(
             "consent prompt closed", metadata: ["fetch": "\(fetch.id)", "answer": "\(consent?.rawValue ?? "none")"])
-        fetches.report { $0.confirmed(consent, for: fetch.id, $1) }
+        fetches.report(.confirmed(consent), of: fetch.id)
     }
 
     // MARK: Consultations and bodies
 
     func consult(_ consultation: Consultation, for fetch: RunningFetch) {
         guard let connection = clients.owner(of: fetch), connection.isSubscribed, !connection.hasInputEnded else {
-            return fetches.report { $0.consulted(nil, for: fetch.id, $1) }
+            return fetches.report(.consulted(nil), of: fetch.id)
         }
         let limit = context.options.challengeDeadline
         let content = PendingQuestion.Content.consultation(consultation)
@@ -81,7 +81,7 @@ extension QuestionDesk {
     func askForBody(of fetch: RunningFetch) {
         bodies.releaseSource(of: fetch)
         guard let connection = clients.owner(of: fetch), !connection.hasInputEnded else {
-            return fetches.report { $0.supplied(nil, for: fetch.id, $1) }
+            return fetches.report(.supplied(nil), of: fetch.id)
         }
         ask(connection, .fetchNeedBody, [:], .body, for: fetch, context.options.challengeDeadline)
     }
@@ -102,7 +102,7 @@ extension QuestionDesk {
     /// - Parameter answer: `nil` for no answer or a malformed one.
     func settle(_ id: String, answer: Bool?) {
         guard let question = close(id) else { return }
-        fetches.report { $0.consulted(answer, for: question.fetch, $1) }
+        fetches.report(.consulted(answer), of: question.fetch)
     }
 
     /// Closes a request for the body, and passes the body to the fetch. No effect if the request is already closed.
@@ -110,11 +110,11 @@ extension QuestionDesk {
     func supply(_ body: ResentBody?, _ id: String) {
         guard let question = close(id), let fetch = fetches[question.fetch] else { return }
         guard let body, let connection = clients.owner(of: fetch) else {
-            return fetches.report { $0.supplied(nil, for: fetch.id, $1) }
+            return fetches.report(.supplied(nil), of: fetch.id)
         }
         do throws(FetchFailure) {
             let supplied = try bodies.take(body, for: fetch, of: connection)
-            fetches.report { $0.supplied(supplied, for: fetch.id, $1) }
+            fetches.report(.supplied(supplied), of: fetch.id)
         } catch {
             fetches.cancel(fetch, error)
         }

@@ -2,7 +2,7 @@ internal import WatchwordProtocol
 
 /// A remembered trust exception or client certificate, as `credential/list` lists it.
 struct ConnectionDecision: Sendable {
-    enum Subject: Sendable {
+    enum Kind: Sendable {
         case trust(TrustedKey, isPermanent: Bool)
         case certificate(CertificateCredential, Origin)
     }
@@ -11,7 +11,7 @@ struct ConnectionDecision: Sendable {
     let number: Int
     /// The partition; `nil` for the shared one.
     let owner: Partition?
-    let what: Subject
+    let what: Kind
     /// `nil` if unknown.
     var lastUse: Duration?
 

@@ -56,18 +56,16 @@ struct ConnectionAuthentication: Sendable, Equatable {
 /// Assigns identity numbers; transfers with different numbers do not share connections. Bounded: the least recently
 /// used identity is dropped.
 struct ConnectionIdentities: Sendable {
-    private struct Entry: Sendable {
+    struct Entry: Sendable {
         let marks: ConnectionAuthentication
         let number: Int
         var lastUse: Duration
     }
 
     /// Ordered by last use, most recent last.
-    private var entries: [Entry] = []
+    private(set) var entries: [Entry] = []
     private var lastNumber = 0
     private(set) var forgotten: [ConnectionIdentity] = []
-
-    var count: Int { entries.count }
 
     mutating func identity(for marks: ConnectionAuthentication, now: Duration) -> ConnectionIdentity {
         guard !marks.isEmpty else { return .none }

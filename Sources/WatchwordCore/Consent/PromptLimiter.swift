@@ -24,13 +24,13 @@ public struct PromptLimiter: Sendable {
         }
     }
 
-    private struct Key: Hashable {
+    struct Key: Hashable {
         let program: ExactText
         /// `nil` for all sites of the program together.
         let site: Site?
     }
 
-    private struct Record {
+    struct Record {
         var refusals = 0
         var end = Duration.zero
     }
@@ -39,11 +39,9 @@ public struct PromptLimiter: Sendable {
     /// not delayed.
     static let freeRefusals = 5
 
-    private var records: [Key: Record] = [:]
+    private(set) var records: [Key: Record] = [:]
 
     public init() {}
-
-    var count: Int { records.count }
 
     /// Returns the delay after `refusals` refusals in a row.
     static func delay(after refusals: Int) -> Duration {

@@ -5,8 +5,8 @@ public import WatchwordProtocol
 ///
 /// All times are durations since one arbitrary start and never decrease.
 public struct RecentCancels: Sendable {
-    /// Identifies a question: two questions with equal subjects are the same.
-    public struct Subject: Sendable, Hashable {
+    /// Identifies a question: two questions with equal topics are the same.
+    public struct Topic: Sendable, Hashable {
         let space: ProtectionSpace
         /// The hash of the certificate that the question is about.
         let certificate: [UInt8]?
@@ -27,7 +27,7 @@ public struct RecentCancels: Sendable {
         var resumed: Set<ExactText> = []
     }
 
-    private var cancels: [Subject: Cancel] = [:]
+    private var cancels: [Topic: Cancel] = [:]
 
     public init() {}
 
@@ -35,18 +35,18 @@ public struct RecentCancels: Sendable {
         cancels = cancels.filter { $0.value.end > now }
         // A full table is emptied, which only causes extra prompts.
         if cancels.count >= Limits.recentCancels { cancels = [:] }
-        cancels[Subject(challenge)] = Cancel(end: now + Limits.cancelMemory)
+        cancels[Topic(challenge)] = Cancel(end: now + Limits.cancelMemory)
     }
 
     /// Whether a person recently cancelled the same question, and `program` has not been resumed since then.
-    /// - Parameter program: the program in the form of `WatchwordProtocol.Subject.text`.
+    /// - Parameter program: the program in the form of `Subject.text`.
     public func covers(_ challenge: Challenge, of program: ExactText, now: Duration) -> Bool {
         // guard: a-cancel-is-remembered, resuming-one-program-ends-no-cancel-of-others
-        cancels[Subject(challenge)].map { now < $0.end && !$0.resumed.contains(program) } ?? false
+        cancels[Topic(challenge)].map { now < $0.end && !$0.resumed.contains(program) } ?? false
     }
 
     /// Lets `program` ask again; earlier cancels still count for other programs.
     public mutating func resume(_ program: ExactText) {
-        for subject in cancels.keys { cancels[subject]?.resumed.insert(program) }
+        for topic in cancels.keys { cancels[topic]?.resumed.insert(program) }
     }
 }

@@ -4,7 +4,8 @@ public import WatchwordProtocol
 /// The data for checking the proof of a server or proxy (RFC 7616 section 3.5) at the end of a response whose body is
 /// streamed.
 public struct ResponseProof: Sendable, Equatable {
-    /// The result of the check: written at the end of the response, read when the body has ended.
+    /// The result of the check: written at the end of the response, read when the body has ended. An object, because the
+    /// port has returned the response by then.
     final class Finding: Sendable {
         private let state = Mutex<(isWrong: Bool, nextNonce: String?)>((false, nil))
 

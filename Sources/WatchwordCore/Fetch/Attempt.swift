@@ -138,7 +138,7 @@ extension Attempt {
             return Secret(joining: [.text("Bearer "), .secret(credential.secret)])
         case .digest(let digest):
             let response = nonces.nextResponse(
-                to: digest, at: challenger, clientNonce: environment.makeClientNonce())
+                to: digest, at: challenger, clientNonce: environment.clientNonces.next())
             let request = request()
             digestExchange = DigestExchange(response: response, requestTarget: request.target)
             return response.authorization(for: credential, request)

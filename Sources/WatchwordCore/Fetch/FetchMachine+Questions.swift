@@ -38,6 +38,10 @@ extension FetchMachine {
             state = .lookingUp(question, since: context.now)
             return FetchStep(.readNetrc(query))
         case .wait(let question, let place): return pause(.question(question), question.slot, at: place, &context)
+        case .needBody:
+            context.queues.endAttempt(by: intent.id)
+            state = .needingBody
+            return FetchStep(.needBody)
         case .chooseAgain(let question): return choose(question, &context)
         case .endUnanswered(let question): return endUnanswered(question, &context)
         case .fail(let failure): return fail(failure, &context)

@@ -64,7 +64,7 @@ extension FetchMachine {
         logins.discardStoredCredentials(&context)
         trust.refresh(&logins.search.situation, context)
         certificate.refresh(logins.search.situation, context)
-        if let obstacle = bodyObstacle(&context) { return obstacle }
+        if let obstacle = body.obstacle(logins.outgoing, logins.search.situation) { return take(obstacle, &context) }
         if certificate.isForeign(intent.plan) { return fail(.rejectRestrictedCertificate, &context) }
         // guard: attempt-preemptive
         if let side = logins.sideAwaitingVerdict(&context), let attempt = logins.outgoing[side] {

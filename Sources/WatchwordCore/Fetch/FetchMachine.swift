@@ -26,43 +26,13 @@ struct FetchMachine: Sendable {
         case redirect(TransferResponse, HopRequest)
     }
 
-    /// An event of a fetch.
-    enum Event: Sendable {
-        case started
-        case received(TransferResponse)
-        /// A transfer ended without a response.
-        case failed(TransferFailure)
-        /// The answer to the last `ask`.
-        case answered(ChallengeAnswer)
-        /// The respondent of the last `ask` has disconnected, timed out or failed.
-        case unanswered
-        /// The respondent of the last `ask` cannot be asked.
-        case notAsked(Unanswered.NoRespondent)
-        /// The answer to the last `consult`; `nil` if there is none.
-        case consulted(Bool?)
-        /// The answer to the last `confirm`; `nil` if there is none.
-        case confirmed(Consent?)
-        /// The items found by the last `lookUp`; `nil` if the keyring could not be used.
-        case found([KeyringItem]?)
-        /// The logins found by the last `readNetrc`, and their source; empty if neither could be used.
-        case foundInNetrc([Netrc.Login], CredentialSource)
-        /// The body that the client has sent again; `nil` if it has not.
-        case supplied(RequestBody?)
-        /// An update for a waiting fetch.
-        case resumed(AuthenticationQueues.Wake)
-        case timePassed
-        /// The fetch was ended from outside: its client has disconnected, cancelled it or sent a malformed answer.
-        case aborted(FetchFailure)
-    }
-
     let intent: FetchIntent
     var logins: LoginResolution
     var trust = ServerTrustResolution()
     var certificate = ClientCertificateResolution()
     var state = State.ready
     var time: TimeBudget
-    /// The state of a request body that is read from a socket.
-    var bodyState = RequestBodyState.untouched
+    var body = RequestBodyResolution()
     var exchanges = 0
 
     init(_ plan: FetchPlan, id: FetchID, client: AuthenticationQueues.Client, access: Access, lastRefusal: Int) {
@@ -77,7 +47,7 @@ struct FetchMachine: Sendable {
     // MARK: Events
 
     /// Returns the next step; `nil` if the event is `timePassed` and no limit was reached.
-    mutating func handle(_ event: Event, _ context: inout FetchContext) -> FetchStep? {
+    mutating func handle(_ event: FetchTable.Event, _ context: inout FetchContext) -> FetchStep? {
         switch (state, event) {
         case (.ready, .started): enterHop(from: nil, &context, events: [])
         case (.transferring(let since), .received(let response)): received(response, since: since, &context)
@@ -93,7 +63,8 @@ struct FetchMachine: Sendable {
             consulted(answer, about: consultation, suspended, &context)
         case (.confirming(let question, let use, let epoch), .confirmed(let consent)):
             confirmed(consent, to: use, epoch: epoch, question, &context)
-        case (.lookingUp(let question, let since), .found(let items)): found(items, question, since: since, &context)
+        case (.lookingUp(let question, let since), .found(let items)):
+            found(try? items.get(), question, since: since, &context)
         case (.lookingUp(let question, let since), .foundInNetrc(let logins, let source)):
             foundInNetrc(logins, from: source, question, since: since, &context)
         case (.lookingUp(_, let since), .timePassed):
@@ -102,7 +73,8 @@ struct FetchMachine: Sendable {
             resumed(wake, paused, at: place, since: since, &context)
         case (.waiting(let paused, let place, let since), .timePassed):
             endOverdueWait(paused, at: place, since: since, &context)
-        case (.needingBody, .supplied(let body)): supplied(body, &context)
+        case (.needingBody, .supplied(let supplied)):
+            take(body.supplied(supplied, &logins.search.situation), &context)
         case (.ready, .timePassed), (.asking, .timePassed), (.consulting, .timePassed), (.confirming, .timePassed),
             (.needingBody, .timePassed), (.finished, .timePassed):
             nil
@@ -111,7 +83,11 @@ struct FetchMachine: Sendable {
             (.lookingUp, .aborted(let failure)), (.waiting, .aborted(let failure)),
             (.needingBody, .aborted(let failure)):
             fail(failure, &context)
-        default: fail(.unexpectedEvent, &context)
+        // No other state waits for these events.
+        case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .unanswered), (_, .notAsked),
+            (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .supplied), (_, .resumed),
+            (.finished, .aborted):
+            fail(.unexpectedEvent, &context)
         }
     }
 
@@ -120,7 +96,7 @@ struct FetchMachine: Sendable {
         _ response: TransferResponse, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
         time.recordNetwork(context.now - since)
-        bodyState = response.requestBody
+        body.record(response.requestBody)
         var step = evaluated(response, &context)
         if intent.plan.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
         return step
@@ -156,10 +132,12 @@ struct FetchMachine: Sendable {
         _ failure: TransferFailure, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
         time.recordNetwork(context.now - since)
-        bodyState = failure.requestBody
+        body.record(failure.requestBody)
         logins.recordTunnel(failure, &context)
         context.queues.endAttempt(by: intent.id)
-        if failure.kind == .requestBodyGone, case .stream? = chain.hop.body { return sendAgain(&context) }
+        if failure.kind == .requestBodyGone, case .stream? = chain.hop.body {
+            return take(body.sendAgain(&logins.search.situation), &context)
+        }
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
 

@@ -22,7 +22,6 @@ struct FetchSituation: Sendable {
         consent = ConsentResolution(intent)
     }
 
-    var plan: FetchPlan { intent.plan }
     var server: Challenger { chain.server }
 
     subscript(challenger: Challenger) -> TargetRecord {
@@ -82,6 +81,16 @@ struct FetchSituation: Sendable {
     /// Bars the fetch from stored credentials, because a question before its next request was never answered
     /// (SECURITY-RULES X1).
     mutating func renounceStorage() { storageAnswer = false }
+
+    /// Returns the step that obtains consent to the use of a stored login, or that chooses again after a denial; `nil`
+    /// if there is consent, or none is needed.
+    mutating func confirm(
+        _ candidate: Candidate, in space: ProtectionSpace, _ question: Question, _ context: inout FetchContext
+    ) -> Resolution? {
+        consent.use(of: candidate, in: space, context).flatMap {
+            confirm($0, of: candidate.source, question, &context)
+        }
+    }
 
     /// Returns the step that obtains consent to `use`, or that chooses again after a denial; `nil` if there is consent.
     mutating func confirm(

@@ -66,8 +66,7 @@ public struct FetchEnvironment: Sendable {
     public var now: Duration
     /// Wall-clock time since 1970, which may jump.
     public var sinceEpoch: Duration
-    /// At least 128 random bits as text, fresh for each call (RFC 7616 section 5.12).
-    public var makeClientNonce: @Sendable () -> String
+    public var clientNonces: ClientNonces
     /// The configured proxy.
     public var proxy: ProxyRule
     /// The hosts that the configuration allows and denies (`fetch.allow`, `fetch.deny`).
@@ -78,11 +77,11 @@ public struct FetchEnvironment: Sendable {
     public var usesNetrc: Bool
 
     /// A placeholder until the first event, which supplies its own environment.
-    static let none = FetchEnvironment(now: .zero, makeClientNonce: { preconditionFailure("used before any event") })
+    static let none = FetchEnvironment(now: .zero)
 
     public init(
         now: Duration, sinceEpoch: Duration? = nil, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
-        schemes: SchemeRules = SchemeRules(), usesNetrc: Bool = false, makeClientNonce: @escaping @Sendable () -> String
+        schemes: SchemeRules = SchemeRules(), usesNetrc: Bool = false, clientNonces: ClientNonces = .random
     ) {
         self.now = now
         self.sinceEpoch = sinceEpoch ?? now
@@ -90,6 +89,6 @@ public struct FetchEnvironment: Sendable {
         self.hosts = hosts
         self.schemes = schemes
         self.usesNetrc = usesNetrc
-        self.makeClientNonce = makeClientNonce
+        self.clientNonces = clientNonces
     }
 }

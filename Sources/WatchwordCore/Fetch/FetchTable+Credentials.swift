@@ -2,23 +2,6 @@ public import WatchwordProtocol
 
 /// Management of stored credentials and grants by users and programs. No method of this file returns a secret.
 extension FetchTable {
-    /// A credential of the session, without its secret.
-    public struct SessionCredential: Sendable, Equatable {
-        /// The identifier of the credential while the broker runs.
-        public var number: Int
-        public var isToken: Bool
-        public var space: SpacePattern
-        /// `nil` for a token.
-        public var user: ExactText?
-        public var domain: ExactText?
-        public var path: ExactText?
-        /// Wall-clock time since 1970.
-        public var expiresAt: Duration?
-        public var isDefault: Bool
-        /// The time since the last use; `nil` if the credential was not used yet.
-        public var lastUse: Duration?
-    }
-
     /// Sets the wall-clock time (since 1970), with which the expiry of credentials is compared.
     public mutating func recordTime(_ sinceEpoch: Duration) { context.session.wallTime = sinceEpoch }
 
@@ -31,13 +14,14 @@ extension FetchTable {
 
     public var isLocked: Bool { context.isLocked }
 
-    public func sessionCredentials(of client: ClientTag, now: Duration) -> [SessionCredential] {
+    /// Returns the credentials of the session that this client may manage.
+    public func sessionCredentials(of client: ClientTag, now: Duration) -> [CredentialDescription] {
         context.session.listing(now: now).filter { sharing.lets(client, manage: $0.owner) }.map { listing in
-            SessionCredential(
-                number: listing.number, isToken: listing.isToken, space: listing.space, user: listing.user,
-                domain: listing.domain,
-                path: listing.path, expiresAt: listing.expiresAt, isDefault: listing.isDefault,
-                lastUse: listing.lastUse.map { now - $0 })
+            CredentialDescription(
+                id: .session(listing.number), kind: listing.isToken ? .token : .password, pattern: listing.space,
+                user: listing.user, domain: listing.domain, path: listing.path, expiresAt: listing.expiresAt,
+                persistence: .forSession, source: .session, isDefault: listing.isDefault,
+                lastUsed: listing.lastUse.map { now - $0 })
         }
     }
 
@@ -201,9 +185,6 @@ extension FetchTable {
 
     /// Whether the keyring is enabled, and is not paused after a recent failure.
     public func mayAskKeyring(now: Duration) -> Bool { context.keyring.shouldQuery(now: now) }
-
-    /// Allows keyring items that were refused to be tried again.
-    public mutating func forgetKeyringRefusals() { context.keyring.forgetRefusals() }
 
     /// Records the outcome of a keyring call that was not made for a fetch; `nil` means success.
     public mutating func recordKeyring(_ failure: KeyringFailure?, now: Duration) {

@@ -23,6 +23,37 @@ public struct FetchTable: Sendable {
         case ask
     }
 
+    /// An event of one fetch.
+    public enum Event: Sendable {
+        case started
+        case received(TransferResponse)
+        /// A transfer ended without a response.
+        case failed(TransferFailure)
+        /// The answer to the last `ask`.
+        case answered(ChallengeAnswer)
+        /// The respondent of the last `ask` has disconnected, timed out or failed.
+        case unanswered
+        /// The respondent of the last `ask` cannot be asked.
+        case notAsked(Unanswered.NoRespondent)
+        /// The answer to the last `consult`; `nil` if there is none.
+        case consulted(Bool?)
+        /// The answer to the last `confirm`; `nil` if there is none.
+        case confirmed(Consent?)
+        /// The result of the last `lookUp`.
+        case found(Result<[KeyringItem], KeyringFailure>)
+        /// The logins found by the last `readNetrc`, and their source, `netrc` or `command`; empty if neither could be
+        /// used.
+        case foundInNetrc([Netrc.Login], CredentialSource)
+        /// The body that the client has sent again; `nil` if it has not.
+        case supplied(RequestBody?)
+        /// An update for a waiting fetch.
+        case resumed(AuthenticationQueues.Wake)
+        /// The time of `deadline` may have come.
+        case timePassed
+        /// The fetch was ended from outside: its client has disconnected, cancelled it or sent a malformed answer.
+        case aborted(FetchFailure)
+    }
+
     private var machines: [FetchID: FetchMachine] = [:]
     var context: FetchContext
     var sharing: Sharing
@@ -42,8 +73,6 @@ public struct FetchTable: Sendable {
     /// The number of fetches that wait for another fetch.
     public var waitingCount: Int { context.queues.waitingCount }
 
-    public func isRunning(_ id: FetchID) -> Bool { machines[id] != nil }
-
     // MARK: Events of one fetch
 
     /// Adds a fetch. `start` returns its first orders.
@@ -62,80 +91,10 @@ public struct FetchTable: Sendable {
         return id
     }
 
-    public mutating func start(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment, .started)
-    }
-
-    public mutating func received(
-        _ response: TransferResponse, for id: FetchID, _ environment: FetchEnvironment
-    ) -> [Order] {
-        run(id, environment, .received(response))
-    }
-
-    public mutating func failed(
-        _ failure: TransferFailure, for id: FetchID, _ environment: FetchEnvironment
-    ) -> [Order] {
-        run(id, environment, .failed(failure))
-    }
-
-    public mutating func answered(
-        _ answer: ChallengeAnswer, for id: FetchID, _ environment: FetchEnvironment
-    ) -> [Order] {
-        run(id, environment, .answered(answer))
-    }
-
-    /// Reports that the last `ask` has no answer: the respondent has disconnected, timed out or failed.
-    public mutating func unanswered(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment, .unanswered)
-    }
-
-    /// Reports that the respondent of the last `ask` cannot be asked.
-    public mutating func notAsked(
-        _ id: FetchID, because cause: Unanswered.NoRespondent, _ environment: FetchEnvironment
-    ) -> [Order] {
-        run(id, environment, .notAsked(cause))
-    }
-
-    /// - Parameter answer: `nil` if there is none.
-    public mutating func consulted(
-        _ answer: Bool?, for id: FetchID, _ environment: FetchEnvironment
-    ) -> [Order] {
-        run(id, environment, .consulted(answer))
-    }
-
-    /// Reports the answer to the last `confirm`; `nil` if there is none.
-    public mutating func confirmed(
-        _ consent: Consent?, for id: FetchID, _ environment: FetchEnvironment
-    ) -> [Order] {
-        run(id, environment, .confirmed(consent))
-    }
-
-    /// Reports that the configuration now names another netrc file or other commands. Logins of the previous ones are
-    /// not sent again.
-    public mutating func netrcChanged() { context.forgets.recordNetrcChange() }
-
-    /// Reports the result of the last `lookUp`.
-    public mutating func found(
-        _ result: Result<[KeyringItem], KeyringFailure>, for id: FetchID, _ environment: FetchEnvironment
-    ) -> [Order] {
-        recordKeyring(result, environment.now)
-        return run(id, environment, .found(try? result.get()))
-    }
-
-    /// Reports the logins found by the last `readNetrc`; empty if neither the file nor a command could be used.
-    /// - Parameter source: `netrc` or `command`.
-    public mutating func foundInNetrc(
-        _ logins: [Netrc.Login], from source: CredentialSource = .netrc, for id: FetchID,
-        _ environment: FetchEnvironment
-    ) -> [Order] {
-        run(id, environment, .foundInNetrc(logins, source))
-    }
-
-    /// Reports the request's body that the client has sent again; `nil` if it has not.
-    public mutating func supplied(
-        _ body: RequestBody?, for id: FetchID, _ environment: FetchEnvironment
-    ) -> [Order] {
-        run(id, environment, .supplied(body))
+    /// Passes an event to the fetch.
+    public mutating func handle(_ event: Event, of id: FetchID, _ environment: FetchEnvironment) -> [Order] {
+        if case .found(let result) = event { recordKeyring(result, environment.now) }
+        return run(id, environment, event)
     }
 
     /// Aborts these fetches together, so that none of them receives a lease that another one of them releases.
@@ -167,16 +126,15 @@ public struct FetchTable: Sendable {
     /// Returns what a fetch waits for; `nil` if it does not wait for another fetch.
     public func wait(of id: FetchID) -> FetchWait? { machines[id]?.wait(context) }
 
-    /// Returns the monotonic time at which the wait of a fetch reaches its limit, and `expire` is due. Returns `nil` if
-    /// the fetch does not wait, or its wait has no limit.
+    /// Returns the monotonic time at which the wait of a fetch reaches its limit, and `timePassed` is due. Returns `nil`
+    /// if the fetch does not wait, or its wait has no limit.
     public func deadline(of id: FetchID) -> Duration? { machines[id]?.deadline(context) }
 
-    /// Reports that the time of `deadline` has come.
-    public mutating func expire(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        run(id, environment, .timePassed)
-    }
-
     // MARK: Events of all fetches
+
+    /// Reports that the configuration now names another netrc file or other commands. Logins of the previous ones are
+    /// not sent again.
+    public mutating func netrcChanged() { context.forgets.recordNetrcChange() }
 
     /// Reports that time has passed: expired entries are forgotten, and waits that have reached their limit end.
     public mutating func tick(_ environment: FetchEnvironment) -> [Order] {
@@ -235,7 +193,7 @@ public struct FetchTable: Sendable {
     // MARK: Orders
 
     /// Changes the machine in place: copying it costs more than most events.
-    private mutating func handle(_ event: FetchMachine.Event, _ id: FetchID) -> FetchStep? {
+    private mutating func handle(_ event: Event, _ id: FetchID) -> FetchStep? {
         guard let place = machines.index(forKey: id) else { return nil }
         return machines.values[place].handle(event, &context)
     }
@@ -243,7 +201,7 @@ public struct FetchTable: Sendable {
     /// Returns the orders of one step, and of all steps that it causes in waiting fetches.
     private mutating func run(
         _ id: FetchID, _ environment: FetchEnvironment,
-        _ event: FetchMachine.Event
+        _ event: Event
     ) -> [Order] {
         context.environment = environment
         var orders: [Order] = []

@@ -176,11 +176,7 @@ struct LoginResolution: Sendable {
     ) -> Resolution {
         // Consent is requested before the attempt begins. Otherwise fetches that wait for its verdict would wait for a
         // person.
-        if let use = search.situation.consent.use(of: candidate, in: space, context),
-            let step = search.situation.confirm(use, of: candidate.source, question, &context)
-        {
-            return step
-        }
+        if let step = search.situation.confirm(candidate, in: space, question, &context) { return step }
         var candidate = candidate
         candidate.mark = candidate.mark ?? context.forgets.mark
         let attempt = Attempt(asked, space, candidate)
@@ -190,18 +186,12 @@ struct LoginResolution: Sendable {
             question.deferred = candidate
             return .wait(question, .attempt)
         }
-        return send(candidate, for: asked, in: space, question, &context)
+        return send(candidate, for: asked, in: space, question)
     }
 
     private mutating func send(
-        _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
-        _ context: inout FetchContext
+        _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question
     ) -> Resolution {
-        if let use = search.situation.consent.use(of: candidate, in: space, context),
-            let step = search.situation.confirm(use, of: candidate.source, question, &context)
-        {
-            return step
-        }
         var attempt = Attempt(asked, space, candidate)
         // guard: ticket-bound, ticket-for-a-proxy-unbound
         if space.proxyType == nil { attempt.serverEndPoint = question.response?.serverEndPoint }
@@ -227,8 +217,9 @@ struct LoginResolution: Sendable {
             own.map({ $0.credential.isSame(as: credential) }) ?? true
         else { return nil }
         var candidate = own ?? Candidate(credential: credential, source: source, partition: intent.access.partition)
+        if let step = search.situation.confirm(candidate, in: space, question, &context) { return step }
         (candidate.provenAt, candidate.mark) = (context.now, context.forgets.mark)
-        return send(candidate, for: asked, in: space, question, &context)
+        return send(candidate, for: asked, in: space, question)
     }
 
     /// Adds to the record of this fetch the refusals that other fetches have received since it started, for credentials

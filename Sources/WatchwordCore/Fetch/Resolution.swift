@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// The outcome of one step in resolving a question; `FetchMachine` acts on it.
+/// The outcome of one step of a resolution; `FetchMachine` acts on it.
 enum Resolution: Sendable {
     /// Send the next request with the decisions made.
     case send
@@ -10,6 +10,8 @@ enum Resolution: Sendable {
     case lookUp(Question, [[ExactText: ExactText]])
     case readNetrc(Question, NetrcQuery)
     case wait(Question, AuthenticationQueues.QueuePosition)
+    /// Ask the client to send the request's body again.
+    case needBody
     /// Choose again from the start, because a condition has changed.
     case chooseAgain(Question)
     /// End the question without an answer.

@@ -1,7 +1,10 @@
 internal import Synchronization
 
 /// A quota for one resource (bytes, fetches) of a connection, a program, or all clients. Usage also counts against the
-/// wider quota. Thread-safe.
+/// wider quota.
+///
+/// An object with an atomic count rather than a value, because bodies grow on the threads of tokens too, and a value would
+/// be out of date as soon as it was passed to a port.
 public final class Quota: Sendable {
     /// The clients that the limit applies to.
     public let holder: Holder

@@ -268,16 +268,3 @@ public protocol TransferPort: Sendable {
 
     var figures: TransferStatistics { get }
 }
-
-extension TransferPort {
-    /// Makes a source for a request body whose copy has no quota.
-    public func makeSource(size: Int?, storesCopy: Bool) -> BodySourceID {
-        makeSource(size: size, storesCopy: storesCopy, memory: nil, disk: nil)
-    }
-
-    /// Does nothing, for a port without connections.
-    public func forget(_ identity: ConnectionIdentity) {}
-
-    /// Returns `nil`, for a port without tunnels.
-    public func takeTunnel(_ id: TransferID) -> Int32? { nil }
-}

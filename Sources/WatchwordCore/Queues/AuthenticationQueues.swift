@@ -4,7 +4,7 @@ internal import WatchwordProtocol
 /// looks up a credential, asks for one, and tries it. The others wait and share the result (SEMANTICS rules 20 to 22).
 ///
 /// Performs no I/O: updates for waiting fetches accumulate in `wakes` until the caller calls `takeWakes()`.
-struct AuthenticationQueues: Sendable {
+public struct AuthenticationQueues: Sendable {
     /// Identifies one queue.
     struct Key: Sendable, Hashable {
         enum Purpose: Sendable, Hashable {
@@ -91,7 +91,7 @@ struct AuthenticationQueues: Sendable {
     }
 
     /// A waiting fetch to resume, and the reason.
-    struct Wake: Sendable, Equatable {
+    public struct Wake: Sendable, Equatable {
         var fetch: FetchID
         var news: QueueUpdate
         /// The respondents that supplied no credential to the previous holders.
@@ -166,8 +166,6 @@ struct AuthenticationQueues: Sendable {
             }
         }
     }
-
-    func holds(_ key: Key, _ fetch: FetchID) -> Bool { queues[key]?.holder == fetch }
 
     /// Releases the lease held by `fetch`, wakes waiting fetches according to `outcome`, and passes the lease to the
     /// next fetch that still waits.

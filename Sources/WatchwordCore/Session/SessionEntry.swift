@@ -85,12 +85,12 @@ struct SessionListing: Sendable, Equatable {
     let path: ExactText?
     let expiresAt: Duration?
     let owner: Partition?
-    var isDefault: Bool
+    let isDefault: Bool
     let since: Duration
     /// `nil` for a credential that was not used yet.
     let lastUse: Duration?
 
-    init(_ entry: SessionEntry) {
+    init(_ entry: SessionEntry, isDefault: Bool = false) {
         number = entry.number
         isToken = entry.credential.form == .token
         space = SpacePattern(entry.space)
@@ -99,12 +99,12 @@ struct SessionListing: Sendable, Equatable {
         path = entry.credential.path
         expiresAt = entry.credential.expiresAt
         owner = entry.owner
-        isDefault = false
+        self.isDefault = isDefault
         since = entry.since
         lastUse = entry.lastUse
     }
 
-    init(_ given: StagedCredential) {
+    init(_ given: StagedCredential, isDefault: Bool = false) {
         number = given.number
         isToken = given.credential.form == .token
         space = given.pattern
@@ -113,7 +113,7 @@ struct SessionListing: Sendable, Equatable {
         path = given.credential.path
         expiresAt = given.credential.expiresAt
         owner = given.owner
-        isDefault = false
+        self.isDefault = isDefault
         since = given.since
         lastUse = nil
     }

@@ -31,8 +31,6 @@ struct WipingBuffer: ~Copyable {
         if rest == 0 && block.count > Self.retainedBytes { shrink() }
     }
 
-    mutating func removeAll() { removeFirst(count) }
-
     /// The capacity that an empty buffer may retain, so that one large message does not occupy memory permanently.
     private static let retainedBytes = 64 << 10
 

@@ -34,7 +34,7 @@ struct GitCredentialCommand: ParsableCommand {
     @Flag(help: "Do not report hosts whose credentials the configuration does not release to git.")
     var quiet = false
 
-    @OptionGroup var broker: BrokerOptions
+    @OptionGroup var broker: BrokerStartOptions
 
     // A plain string, because later versions of git may use further operations, and helpers must ignore unknown ones.
     @Argument(help: "The operation: get, store, erase or capability.")

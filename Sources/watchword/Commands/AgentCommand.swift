@@ -24,7 +24,7 @@ struct AgentCommand: ParsableCommand {
     @Option(help: "The priority of this agent; the agent with the highest is asked first.")
     var priority = 0
 
-    @OptionGroup var broker: BrokerOptions
+    @OptionGroup var broker: BrokerStartOptions
 
     func run() throws {
         guard Terminal() != nil else { throw refusal("no terminal available; run watchword agent in one") }

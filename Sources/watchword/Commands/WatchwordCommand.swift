@@ -44,7 +44,8 @@ struct Main {
         guard arguments.first == "fetch" else { return try WatchwordCommand.parseAsRoot(arguments) }
         let read = try CurlArguments(Array(arguments.dropFirst()))
         CurlArguments.current = read
-        return try (try? FetchCommand.parse(read.rewritten)) ?? WatchwordCommand.parseAsRoot(["fetch"] + read.rewritten)
+        return try (try? FetchSubcommand.parse(read.rewritten))
+            ?? WatchwordCommand.parseAsRoot(["fetch"] + read.rewritten)
     }
 
     /// The command that the name of the program selects: git and others find their helpers by name.
@@ -91,7 +92,7 @@ struct WatchwordCommand: ParsableCommand {
             """,
         version: WatchwordVersion.current,
         subcommands: [
-            FetchCommand.self, CredentialsCommand.self, SessionCommand.self, KeyringCommand.self, LockCommand.self,
+            FetchSubcommand.self, CredentialsCommand.self, SessionCommand.self, KeyringCommand.self, LockCommand.self,
             UnlockCommand.self, AgentCommand.self, GrantsCommand.self, PromptsCommand.self, LogCommand.self,
             StatusCommand.self,
             RunCommand.self, ServeCommand.self, FrontCommand.self, DoctorCommand.self, ConfigCommand.self,

@@ -80,7 +80,7 @@ struct CommonOptionsParser: Equatable {
     func run() throws {
         if silent && !showError { StandardError.beSilent() }
         let isMixed = isatty(STDOUT_FILENO) == 1 && output == nil
-        try FetchRun(
+        try FetchBatch(
             items: [item], location: SocketOption.location(explicit: socket), mayStart: !noStart,
             showsProgress: !silent && !isMixed
         ).run()

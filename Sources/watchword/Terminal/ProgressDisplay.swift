@@ -20,7 +20,7 @@ final class ProgressDisplay {
         lastDrawn = now
     }
 
-    func draw(_ transfers: [TransferProgress], now: Double) {
+    func draw(_ transfers: [ShownProgress], now: Double) {
         guard now - lastDrawn >= Self.interval, !transfers.isEmpty else { return }
         lastDrawn = now
         var size = winsize()
@@ -33,16 +33,16 @@ final class ProgressDisplay {
     }
 
     /// Returns one line that sums up the transfers for which the terminal has no room.
-    private func rest(_ transfers: [TransferProgress], _ count: Int) -> TransferProgress {
+    private func rest(_ transfers: [ShownProgress], _ count: Int) -> ShownProgress {
         let others = transfers.dropFirst(count)
-        var sum = TransferProgress(name: "\(others.count) \(count > 0 ? "more" : "files")")
+        var sum = ShownProgress(name: "\(others.count) \(count > 0 ? "more" : "files")")
         sum.restart(.receiving, expected: nil)
         sum.record(others.reduce(0) { $0 + $1.bytes }, at: lastDrawn)
         return sum
     }
 
     /// Replaces the bars with one line, before a prompt about `transfer`.
-    func announce(_ transfer: TransferProgress) {
+    func announce(_ transfer: ShownProgress) {
         var transfer = transfer
         transfer.state = .waitingForAnswer
         StandardError.write(line: ProgressLine.text(transfer, at: lastDrawn, width: 79))

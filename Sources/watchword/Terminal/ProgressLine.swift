@@ -3,7 +3,7 @@ import CPlatform
 /// Formats one terminal line about one transfer.
 enum ProgressLine {
     /// Returns a line that is at most `width` columns wide.
-    static func text(_ progress: TransferProgress, at time: Double, width: Int, isBarOnly: Bool = false) -> String {
+    static func text(_ progress: ShownProgress, at time: Double, width: Int, isBarOnly: Bool = false) -> String {
         let facts = isBarOnly ? percent(progress) ?? ByteCount.text(progress.bytes) : facts(progress, at: time)
         let nameWidth = isBarOnly ? 0 : max(0, min(24, width - facts.count - 2))
         var line = nameWidth < 4 ? "" : padded(shortened(progress.name, to: nameWidth), to: nameWidth) + "  "
@@ -16,7 +16,7 @@ enum ProgressLine {
         return shortened(line + facts, to: width)
     }
 
-    private static func facts(_ progress: TransferProgress, at time: Double) -> String {
+    private static func facts(_ progress: ShownProgress, at time: Double) -> String {
         switch progress.state {
         case .starting: return "waiting for the server"
         case .waitingForAnswer: return "waiting for your answer"
@@ -33,14 +33,14 @@ enum ProgressLine {
         return parts.joined(separator: "  ")
     }
 
-    private static func fraction(_ progress: TransferProgress) -> Double? {
+    private static func fraction(_ progress: ShownProgress) -> Double? {
         guard progress.state == .sending || progress.state == .receiving, let expected = progress.expected else {
             return nil
         }
         return expected == 0 ? 1 : min(1, Double(progress.bytes) / Double(expected))
     }
 
-    private static func percent(_ progress: TransferProgress) -> String? {
+    private static func percent(_ progress: ShownProgress) -> String? {
         fraction(progress).map {
             let text = "\(Int($0 * 100))%"
             return String(repeating: " ", count: max(0, 4 - text.count)) + text

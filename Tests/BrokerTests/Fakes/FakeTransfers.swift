@@ -136,6 +136,10 @@ final class FakeTransfers: TransferPort {
     /// The sources that have received a socket, in order.
     var fedSources: [BodySourceID] { state.withLock { $0.fedSources } }
 
+    func forget(_ identity: ConnectionIdentity) {}
+
+    func takeTunnel(_ id: TransferID) -> Int32? { nil }
+
     func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) { completion(nil) }
 
     /// Ends a body as the engine does.

@@ -18,7 +18,7 @@ final class Stage {
     static let tool = Subject(.exe, "/usr/bin/tool", file: Subject.File(inode: 2, changed: 1), isSystemFile: true)
 
     init(hasKeyring: Bool = false, grants: (any GrantPort)? = nil, change: (inout BrokerOptions) -> Void = { _ in }) {
-        var options = BrokerOptions(version: "test", document: ["openrpc": "1.4.0"])
+        var options = BrokerOptions(version: "test")
         change(&options)
         transfers = FakeTransfers(on: loop)
         var log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
@@ -37,7 +37,7 @@ final class Stage {
     ) -> StageClient {
         let client = FakeClient()
         var peer = PeerIdentity(pid: pid, uid: 1000, executable: "/usr/bin/tool", subject: subject)
-        if let currentSubject { peer.currentSubject = { currentSubject } }
+        peer.process = FakeProcess(executable: peer.executable, subject: currentSubject ?? subject)
         let id = broker.connectionOpened(client, peer: peer)
         let connected = StageClient(stage: self, link: client, id: id)
         if let delivery {

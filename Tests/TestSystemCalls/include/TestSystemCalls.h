@@ -1,6 +1,7 @@
 #ifndef WATCHWORD_TEST_SYSTEM_CALLS_H
 #define WATCHWORD_TEST_SYSTEM_CALLS_H
 
+#include "TestHeap.h"
 #include "TestStack.h"
 
 /// The name of the call with this index, out of those that a broker never makes; NULL behind the last.

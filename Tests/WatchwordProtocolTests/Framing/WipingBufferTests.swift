@@ -13,7 +13,7 @@ struct WipingBufferTests {
         var buffer = WipingBuffer()
         let isEmpty = buffer.isEmpty
         #expect(isEmpty)
-        buffer.removeAll()
+        buffer.removeFirst(buffer.count)
         append("", to: &buffer)
         let count = buffer.count
         #expect(count == 0)
@@ -75,7 +75,7 @@ struct WipingBufferTests {
         buffer.append(search.bytes)
         buffer.removeFirst(500)
         #expect(search.copies() == 1, "moved, not copied")
-        buffer.removeAll()
+        buffer.removeFirst(buffer.count)
         #expect(search.copies() == 0)
     }
 
@@ -85,7 +85,7 @@ struct WipingBufferTests {
         buffer.append(search.bytes)
         for _ in 0..<8 { append(String(repeating: "x", count: 1000), to: &buffer) }
         #expect(search.copies() == 1)
-        buffer.removeAll()
+        buffer.removeFirst(buffer.count)
         #expect(search.copies() == 0)
     }
 

@@ -1,6 +1,5 @@
 import ArgumentParser
 import JSONText
-import WatchwordClient
 import WatchwordProtocol
 
 struct CredentialsDefaultCommand: ParsableCommand {
@@ -28,14 +27,7 @@ struct CredentialsDefaultCommand: ParsableCommand {
 
     func run() throws {
         let params = CredentialSetDefault(id: try CredentialID(argument: id))
-        let result: JSON
-        do throws(ClientFailure) {
-            result = try BrokerConnection(broker.location).call(params)
-        } catch .refused(let error) where error.kind == .unknownCredential {
-            throw refusal("no credential with this id; show all with: watchword credentials list")
-        } catch {
-            throw reportRefusal(error)
-        }
+        let result = try broker.call(params, within: Patience.withPeople)
         output.show(result, "\(params.id.text.shortened) is now the default")
     }
 }

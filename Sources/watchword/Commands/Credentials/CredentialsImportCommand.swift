@@ -35,7 +35,7 @@ struct CredentialsImportCommand: ParsableCommand {
     @Flag(help: "List the logins in the file, without storing them.")
     var dryRun = false
 
-    @OptionGroup var broker: BrokerOptions
+    @OptionGroup var broker: BrokerStartOptions
 
     func validate() throws {
         guard format ?? CredentialFile.Format(file: file) != nil else {

@@ -47,7 +47,7 @@ struct CredentialsStoreCommand: ParsableCommand {
     var passwordStdin = false
 
     @OptionGroup var output: JSONOption
-    @OptionGroup var broker: BrokerOptions
+    @OptionGroup var broker: BrokerStartOptions
 
     func validate() throws {
         _ = try Site(site)

@@ -20,7 +20,7 @@ struct RunCommand: ParsableCommand {
               watchword run -- git clone https://git.example/project
             """)
 
-    @OptionGroup var broker: BrokerOptions
+    @OptionGroup var broker: BrokerStartOptions
 
     @Argument(parsing: .captureForPassthrough, help: "The program and its arguments.")
     var command: [String]

@@ -41,7 +41,7 @@ struct ServeCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Refuse further requests after this number.", valueName: "requests"))
     var budget: Int?
 
-    @OptionGroup var broker: BrokerOptions
+    @OptionGroup var broker: BrokerStartOptions
 
     @Argument(help: "The URL of the site, without a path.")
     var url: String

@@ -35,8 +35,7 @@ struct GrantsRevokeCommand: ParsableCommand {
         let result = try broker.call(params())
         let count = result["removed"]?.integer ?? 0
         guard count > 0 else {
-            printError("no such grant; show all with: watchword grants list")
-            throw ExitCode(ExitStatus.refused)
+            throw refusal("no such grant; show all with: watchword grants list")
         }
         output.show(result, "\(counted(count, "grant")) revoked")
     }

@@ -30,8 +30,7 @@ struct PromptsResumeCommand: ParsableCommand {
         let result = try broker.call(PromptResume(subject: program.map { ExactText($0) }))
         let count = result["resumed"]?.integer ?? 0
         guard count > 0 else {
-            printError("no stopped program has this name; show all with: watchword prompts list")
-            throw ExitCode(ExitStatus.refused)
+            throw refusal("no stopped program has this name; show all with: watchword prompts list")
         }
         output.show(result, "\(counted(count, "program")) resumed")
     }

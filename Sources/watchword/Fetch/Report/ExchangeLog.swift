@@ -10,10 +10,10 @@ struct ExchangeLog: Equatable {
     /// The size of all response headers in bytes.
     private(set) var headerBytes = 0
     /// The last response. It is not the final one if another request follows.
-    private var pending: ResponseHead?
+    private var pending: ReportedHead?
 
     /// Records a notification. For the request after a redirect, returns the header of the redirect.
-    mutating func record(_ method: String, _ params: JSON) -> ResponseHead? {
+    mutating func record(_ method: String, _ params: JSON) -> ReportedHead? {
         switch method {
         case BrokerMethodName.fetchRequest.rawValue:
             self.method = params["method"]?.string
@@ -24,7 +24,7 @@ struct ExchangeLog: Equatable {
             redirects += 1
             return pending
         case BrokerMethodName.fetchResponse.rawValue:
-            let head = ResponseHead(params)
+            let head = ReportedHead(params)
             headerBytes += head.bytes.count
             pending = head
             return nil

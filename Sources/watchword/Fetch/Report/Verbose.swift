@@ -30,12 +30,12 @@ enum Verbose {
     }
 
     private static func response(_ params: JSON) -> [String] {
-        let head = ResponseHead(params)
+        let head = ReportedHead(params)
         return ["< \(shown(head.statusLine))"] + fields(params, "< ") + ["<"]
     }
 
     private static func fields(_ params: JSON, _ prefix: String) -> [String] {
-        ResponseHead(params).headers.map { field in
+        ReportedHead(params).headers.map { field in
             let value = isSecret(field.name) ? redacted(field) : field.value  // guard: curl-verbose-secrets
             return prefix + shown("\(field.name): \(isChallenge(field.name) ? withoutTokens(value) : value)")
         }

@@ -53,7 +53,7 @@ enum WriteOutVariable: String, CaseIterable {
 /// The values of the variables of `-w` for one transfer.
 struct WriteOutFacts {
     var item: FetchItem
-    var head: ResponseHead?
+    var head: ReportedHead?
     /// The broker's result; `nil` for a failure.
     var result: JSON?
     var receivedBytes = 0

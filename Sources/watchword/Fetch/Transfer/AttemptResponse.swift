@@ -9,7 +9,7 @@ struct AttemptResponse {
     /// Whether the output is exactly the representation that a GET returns: without the header (`-i`), not decompressed, and
     /// not the response to another method, whose validator is that of the resource (RFC 9110 section 8.8).
     private let isRepresentation: Bool
-    private(set) var head: ResponseHead?
+    private(set) var head: ReportedHead?
     private(set) var verdict = Resumption.Verdict.write(from: 0)
 
     /// Opens the output file, so that an unwritable file is reported before anything is requested.
@@ -39,7 +39,7 @@ struct AttemptResponse {
     var offset: Int { if case .write(let offset) = verdict { offset } else { 0 } }
 
     /// Records the header. Returns whether to write the body: always, except if `-C` cannot use it.
-    mutating func receive(_ head: ResponseHead) -> Bool {
+    mutating func receive(_ head: ReportedHead) -> Bool {
         self.head = head
         verdict = resumption?.verdict(head) ?? .write(from: 0)
         return if case .write = verdict { true } else { false }

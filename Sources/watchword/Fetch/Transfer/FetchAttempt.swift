@@ -83,7 +83,7 @@ final class FetchAttempt {
 
     /// Processes the header of the final response.
     /// - Parameter isWanted: whether the command writes the body of such a response.
-    func receive(_ head: ResponseHead, isWanted: Bool) throws {
+    func receive(_ head: ReportedHead, isWanted: Bool) throws {
         let isWritten = response.receive(head) && isWanted
         // The header of a refused response is written too, so that the user can find the reason.
         let isRefused = item.failsOnErrors && head.status >= 400 || item.refusesRedirects && head.isRedirect

@@ -10,10 +10,10 @@ extension FetchItem {
         failsOnErrors && !savesErrorBodies && !printsJSON && status >= 400
     }
 
-    func refuses(_ head: ResponseHead) -> Bool { refusesRedirects && head.isRedirect }
+    func refuses(_ head: ReportedHead) -> Bool { refusesRedirects && head.isRedirect }
 
     /// Sets the modification time of the file to `Last-Modified`, for `-R`.
-    func setTime(_ head: ResponseHead?) {
+    func setTime(_ head: ReportedHead?) {
         guard let file, let seconds = head?.headers.firstValue(of: "Last-Modified").flatMap(HTTPDate.seconds)
         else { return }
         let times = [timespec](repeating: timespec(tv_sec: seconds, tv_nsec: 0), count: 2)

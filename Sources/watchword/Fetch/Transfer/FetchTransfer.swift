@@ -16,7 +16,7 @@ final class FetchTransfer {
     let item: FetchItem
     private let connection: BrokerConnection
     private(set) var state = State.waiting(until: .now)
-    private(set) var progress: TransferProgress
+    private(set) var progress: ShownProgress
     private(set) var questions: TransferQuestions
     private var retries: RetryCount
     private var errorText = ""
@@ -27,7 +27,7 @@ final class FetchTransfer {
 
     init(_ item: FetchItem, _ question: TerminalQuestion, _ connection: BrokerConnection) {
         (self.item, self.connection) = (item, connection)
-        progress = TransferProgress(name: item.name)
+        progress = ShownProgress(name: item.name)
         questions = TransferQuestions(question)
         retries = RetryCount(item)
     }
@@ -57,7 +57,7 @@ final class FetchTransfer {
         do {
             switch method {
             case .fetchHeaders where params["url"] != nil:
-                let head = ResponseHead(params)
+                let head = ReportedHead(params)
                 try attempt.receive(head, isWanted: isWanted(head))
                 let offset = attempt.response.offset
                 progress.restart(.receiving, bytes: offset, expected: expectedBytes(of: head, from: offset))
@@ -71,12 +71,12 @@ final class FetchTransfer {
     }
 
     /// Returns the expected size of the output in bytes; `nil` for a body that is decompressed, whose final size is unknown.
-    private func expectedBytes(of head: ResponseHead, from offset: Int) -> Int? {
+    private func expectedBytes(of head: ReportedHead, from offset: Int) -> Int? {
         let isCoded = item.params.decompress && head.headers.firstValue(of: "Content-Encoding") != nil
         return isCoded ? nil : head.bodyBytes.map { $0 + offset }
     }
 
-    private func isWanted(_ head: ResponseHead) -> Bool {
+    private func isWanted(_ head: ReportedHead) -> Bool {
         if questions.unansweredLogin != nil && [401, 407].contains(head.status) { return false }
         return !item.discardsBody(head.status) && !item.refuses(head) && retries.pause(after: head) == nil
     }
@@ -111,7 +111,7 @@ final class FetchTransfer {
 
     /// Returns the answer to a challenge.
     /// - Parameter announce: called with the progress before the user is asked.
-    func answer(_ challenge: IncomingChallenge, announce: (TransferProgress) -> Void) -> ChallengeAnswer? {
+    func answer(_ challenge: IncomingChallenge, announce: (ShownProgress) -> Void) -> ChallengeAnswer? {
         questions.answer(challenge) { announce(progress) }
     }
 

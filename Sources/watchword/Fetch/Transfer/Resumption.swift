@@ -45,7 +45,7 @@ struct Resumption {
         return [HeaderField("Range", "bytes=\(offset)-")] + condition
     }
 
-    func verdict(_ head: ResponseHead) -> Verdict {
+    func verdict(_ head: ReportedHead) -> Verdict {
         guard offset > 0 else { return .write(from: 0) }
         switch head.status {
         case 206:
@@ -69,7 +69,7 @@ struct Resumption {
 
     /// Whether the response belongs to the version in the partial file. `If-Range` alone does not ensure that: a redirect to
     /// another server drops it, and some servers ignore it.
-    private func isSameVersion(_ head: ResponseHead) -> Bool {
+    private func isSameVersion(_ head: ReportedHead) -> Bool {
         guard let validator else { return true }
         let found = head.headers.firstValue(of: validator.hasPrefix("\"") ? "ETag" : "Last-Modified")
         return found == validator || (found == nil && head.status == 416)

@@ -24,7 +24,7 @@ struct RetryCount {
         policy.pause(after: outcome, retries: count, elapsed: .now - start, isRepeatable: isRepeatable)
     }
 
-    func pause(after head: ResponseHead?) -> Duration? {
+    func pause(after head: ReportedHead?) -> Duration? {
         let wish = HTTPDate.retryAfter(head?.headers.firstValue(of: "Retry-After"), now: time(nil))
         return pause(after: .response(status: head?.status ?? 0, retryAfter: wish))
     }

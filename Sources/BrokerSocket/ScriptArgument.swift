@@ -2,12 +2,12 @@
 ///
 /// The result is a hint, because a process can overwrite its command line. It is `nil` for an interpreter that runs code from
 /// an option, a module or its input, for options that load other code first, and for unknown options.
-public enum ScriptArgument {
+enum ScriptArgument {
     /// - Parameters:
     ///   - commandLine: the beginning of `/proc/PID/cmdline` (proc(5)): arguments that end with a zero byte.
     ///   - program: the path of the interpreter.
     /// - Returns: the path of the script, as the interpreter received it.
-    public static func find(in commandLine: @autoclosure () -> [UInt8], of program: String) -> String? {
+    static func find(in commandLine: @autoclosure () -> [UInt8], of program: String) -> String? {
         guard let options = InterpreterOptions.of(program) else { return nil }
         // An argument without its zero byte is incomplete.
         var arguments = commandLine().split(separator: 0, omittingEmptySubsequences: false).dropLast().dropFirst()

@@ -1,7 +1,7 @@
 import ArgumentParser
 import CPlatform
 
-struct FetchCommand: ParsableCommand {
+struct FetchSubcommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch", abstract: "Fetch a URL; ask at the terminal when a server or proxy requires a login.",
         discussion:
@@ -33,7 +33,7 @@ struct FetchCommand: ParsableCommand {
             """)
 
     @OptionGroup var options: FetchOptions
-    @OptionGroup var broker: BrokerOptions
+    @OptionGroup var broker: BrokerStartOptions
 
     func run() throws {
         if options.pace.silent { StandardError.beWithoutNotes() }
@@ -45,7 +45,7 @@ struct FetchCommand: ParsableCommand {
         let requests = try options.body.requests(for: targets.map(\.url), arguments: targets.map(\.argument))
         let interrupt = watchword_interrupt_descriptor()
         let items = try options.items(targets, requests, interrupt: interrupt)
-        try FetchRun(
+        try FetchBatch(
             items: items, location: broker.socket.location, mayStart: !broker.noStart,
             showsProgress: options.showsProgress(items), storage: options.login.keep, isInsecure: options.tls.insecure,
             isBarOnly: options.pace.progressBar, isVerbose: options.verbose,

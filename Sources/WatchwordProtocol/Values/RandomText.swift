@@ -1,7 +1,7 @@
 /// Random text from the random number generator of the system.
-enum RandomText {
+public enum RandomText {
     /// Returns 128 random bits as 32 hexadecimal digits, for unguessable IDs and client nonces (RFC 7616 section 5.12).
-    static func make128Bits() -> String {
+    public static func make128Bits() -> String {
         var generator = SystemRandomNumberGenerator()
         return hexadecimal(generator.next()) + hexadecimal(generator.next())
     }

@@ -1,5 +1,5 @@
 /// The progress of one transfer. Times are seconds of a monotonic clock.
-struct TransferProgress: Equatable {
+struct ShownProgress: Equatable {
     enum State: Equatable {
         case starting, sending, receiving
         /// A prompt about the transfer is open.

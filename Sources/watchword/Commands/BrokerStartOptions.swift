@@ -39,7 +39,7 @@ enum Patience {
 }
 
 /// The options of commands that start a broker if none is running.
-struct BrokerOptions: ParsableArguments {
+struct BrokerStartOptions: ParsableArguments {
     @OptionGroup var socket: SocketOption
 
     @Flag(help: "Do not start a broker if none is running.")

@@ -1,5 +1,5 @@
-import CProtocolDocument
-import JSONText
+internal import CProtocolDocument
+internal import JSONText
 
 /// The OpenRPC document that `rpc.discover` returns.
 enum ProtocolDocument {

@@ -2,7 +2,7 @@ import JSONText
 import WatchwordProtocol
 
 /// The header of a response, as reported by `fetch/headers` or `fetch/response`.
-struct ResponseHead: Equatable {
+struct ReportedHead: Equatable {
     var status: Int
     /// The reason phrase; may be empty.
     var reason: String

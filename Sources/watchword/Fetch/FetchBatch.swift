@@ -5,7 +5,7 @@ import WatchwordClient
 import WatchwordProtocol
 
 /// Runs the fetches of one command.
-struct FetchRun {
+struct FetchBatch {
     var items: [FetchItem]
     var location: SocketLocation
     /// Whether to start a broker if none is running.

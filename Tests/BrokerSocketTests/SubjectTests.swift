@@ -1,6 +1,7 @@
 import JSONText
 import Testing
 
+@testable import BrokerSocket
 @testable import WatchwordProtocol
 
 /// The subject of a client, from the kernel's information (SECURITY-RULES G1 to G10).

@@ -1,5 +1,6 @@
 import Testing
-import WatchwordProtocol
+
+@testable import BrokerSocket
 
 /// The script in the command line of an interpreter (SECURITY-RULES I7).
 @Suite struct ScriptArgumentTests {

@@ -1,9 +1,11 @@
+internal import WatchwordProtocol
+
 /// The kernel's information about a process, from which its subject is derived.
 ///
 /// This type performs no I/O. Its creator reads the information, and also records what it could not read.
-public struct SubjectFacts: Sendable, Equatable {
+struct SubjectFacts: Sendable, Equatable {
     /// The file `/.flatpak-info` in the root directory of the process.
-    public enum FlatpakInfo: Sendable, Equatable {
+    enum FlatpakInfo: Sendable, Equatable {
         case absent
         case text(String)
         /// The file exists or may exist, but cannot be read.
@@ -11,43 +13,35 @@ public struct SubjectFacts: Sendable, Equatable {
     }
 
     /// The label of the process from the Linux security module.
-    public enum Label: Sendable, Equatable {
+    enum Label: Sendable, Equatable {
         /// No security module labels processes.
         case absent
         case text(String)
         case unreadable
     }
 
-    public struct Program: Sendable, Equatable {
-        public var path: String
-        public var file: Subject.File
+    struct Program: Sendable, Equatable {
+        var path: String
+        var file: Subject.File
         /// Whether the file belongs to root and only root may write to it.
-        public var isSystemFile: Bool
-
-        public init(path: String, file: Subject.File, isSystemFile: Bool) {
-            self.path = path
-            self.file = file
-            self.isSystemFile = isSystemFile
-        }
+        var isSystemFile: Bool
     }
 
     /// Whether all information certainly belongs to the process that connected.
-    public var isCertain = false
+    var isCertain = false
     /// The label of the socket's peer (SO_PEERSEC).
-    public var label = Label.unreadable
-    public var flatpak = FlatpakInfo.unreadable
+    var label = Label.unreadable
+    var flatpak = FlatpakInfo.unreadable
     /// The content of `/proc/PID/cgroup`; `nil` if it cannot be read.
-    public var cgroup: String?
+    var cgroup: String?
     /// The program file; `nil` if the process does not allow reading it.
-    public var program: Program?
+    var program: Program?
 
     /// The script of an interpreter; `nil` if it is not known.
-    public var script: Subject.Script?
-
-    public init() {}
+    var script: Subject.Script?
 
     /// The subject. Any doubt leads to `unknown`, which requires consent for each use.
-    public var subject: Subject {
+    var subject: Subject {
         guard isCertain else { return .unknown }  // guard: subject-in-doubt
         let profile: String?
         switch label {

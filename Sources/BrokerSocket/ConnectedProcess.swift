@@ -1,3 +1,4 @@
+internal import Broker
 internal import CPlatform
 internal import Glibc
 internal import WatchwordProtocol
@@ -6,14 +7,15 @@ internal import WatchwordProtocol
 ///
 /// All files are read through one descriptor of `/proc/PID`, which never refers to a later process with the same PID.
 /// The result is valid only if the process is still running after the last read.
-struct PeerProcess: Sendable {
+struct ConnectedProcess: PeerProcess {
     let pid: Int32
     /// The start time in clock ticks since boot, which distinguishes processes with the same PID; `nil` if the process
     /// had ended or could not be identified.
     private let start: String?
 
     /// Identifies the peer of a new connection.
-    static func accept(socket: Int32, pid: Int32) -> (process: PeerProcess, subject: Subject, executable: String?) {
+    static func accept(socket: Int32, pid: Int32) -> (process: ConnectedProcess, subject: Subject, executable: String?)
+    {
         let descriptor = watchword_peer_process(socket, pid)
         defer { if descriptor >= 0 { close(descriptor) } }
         let folder = descriptor >= 0 ? ProcessFolder(pid) : nil
@@ -21,33 +23,28 @@ struct PeerProcess: Sendable {
         facts.label = label(of: socket)
         let start = folder?.startTime()
         facts.isCertain = start != nil && watchword_is_running(descriptor) != 0
-        let process = PeerProcess(pid: pid, start: facts.isCertain ? start : nil)
+        let process = ConnectedProcess(pid: pid, start: facts.isCertain ? start : nil)
         return (process, facts.subject, facts.program?.path)
     }
 
-    /// Returns the peer's current subject; the process may have called exec since it connected. A security label
-    /// belongs to the socket and does not change.
+    /// A security label belongs to the socket and does not change.
     func currentSubject(after first: Subject) -> Subject {
         if first.kind == .snap || first.kind == .apparmor { return first }
-        guard let start, let folder = ProcessFolder(pid), folder.startTime() == start else { return .unknown }
-        var facts = folder.facts()
-        facts.label = .absent
-        facts.isCertain = folder.startTime() == start
+        guard var facts = examine({ $0.facts() }) else { return .unknown }
+        (facts.label, facts.isCertain) = (.absent, true)
         return facts.subject
     }
 
-    func executableNow() -> String? {
-        guard let start, let folder = ProcessFolder(pid), folder.startTime() == start else { return nil }
-        let path = folder.facts().program?.path
-        return folder.startTime() == start ? path : nil
-    }
+    func currentExecutable() -> String? { examine { $0.facts() }?.program?.path }
 
-    /// Whether the peer runs the file that the broker finds at `path`. In another mount namespace, a different file may
-    /// have this path.
-    func runsFile(_ path: String) -> Bool {
-        guard let start, let folder = ProcessFolder(pid), folder.startTime() == start else { return false }
-        let isSame = folder.runsFile(path)
-        return isSame && folder.startTime() == start
+    /// In another mount namespace, a different file may have this path.
+    func runsFile(_ path: String) -> Bool { examine { $0.runsFile(path) } ?? false }
+
+    /// Returns what `read` finds; `nil` if the process has ended, and its number may be that of another process.
+    private func examine<Value>(_ read: (borrowing ProcessFolder) -> Value) -> Value? {
+        guard let start, let folder = ProcessFolder(pid), folder.startTime() == start else { return nil }
+        let value = read(folder)
+        return folder.startTime() == start ? value : nil
     }
 
     private static func label(of socket: Int32) -> SubjectFacts.Label {

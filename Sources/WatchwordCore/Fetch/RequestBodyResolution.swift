@@ -1,0 +1,50 @@
+internal import WatchwordProtocol
+
+/// Decides whether a request body that is read from a socket can be sent: it may not be available a second time.
+struct RequestBodyResolution: Sendable {
+    private var state = RequestBodyState.untouched
+
+    mutating func record(_ state: RequestBodyState) { self.state = state }
+
+    /// Returns the step that is needed before the body can be sent; `nil` if it can be sent now.
+    func obstacle(_ outgoing: Outgoing, _ situation: FetchSituation) -> Resolution? {
+        let chain = situation.chain
+        guard case .stream? = chain.hop.body else { return nil }
+        let sent = [outgoing.server, chain.isTunnel ? nil : outgoing.proxy].compactMap { $0 }
+        if let covering = sent.first(where: { $0.challenge.digest?.protection == .authInt }) {
+            let text =
+                "\(covering.challenger.text) requires a login that covers the body (Digest with qop=auth-int); send the body inline"
+            return .fail(FetchFailure(.notSupported, text))
+        }
+        guard state == .spent else { return nil }
+        guard situation.intent.plan.canResendBody else {
+            let text =
+                "the request to \(chain.server.text) must be sent again, but its body was not copied: it exceeded the quota for temporary files, or the disk is full; use a body that the client can send again (fetch/needBody), such as a file"
+            return .fail(FetchFailure(.bodyNotReplayable, text))
+        }
+        return .needBody
+    }
+
+    /// Sends the request again after the connection was closed without a response. A part of the body was sent and is
+    /// no longer available.
+    mutating func sendAgain(_ situation: inout FetchSituation) -> Resolution {
+        guard situation.beginRound() else {
+            let text = "\(situation.server.text) closed too many connections without a response; fetch aborted"
+            return .fail(FetchFailure(.connectionLost, text))
+        }
+        state = .spent
+        return .send
+    }
+
+    /// - Parameter body: the body that the client has sent again; `nil` if it has not.
+    mutating func supplied(_ body: RequestBody?, _ situation: inout FetchSituation) -> Resolution {
+        guard let body else {
+            let text =
+                "the request to \(situation.server.text) must be sent again, but the client did not send the body again when asked (fetch/needBody)"
+            return .fail(FetchFailure(.bodyNotReplayable, text))
+        }
+        situation.chain.supply(body)
+        state = .untouched
+        return .send
+    }
+}

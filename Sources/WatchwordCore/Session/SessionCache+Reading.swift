@@ -1,0 +1,218 @@
+internal import WatchwordProtocol
+
+/// Finds the credentials of the session, and determines which of them is the default of its space.
+extension SessionCache {
+    /// Returns the credential of `user` for exactly this space, or the default of the space if `user` is `nil`. Returns
+    /// `nil` if that credential is doubted (`SessionEntry.isDoubted`), or if a staged credential takes precedence.
+    /// - Parameter scope: the scope that a token needs; `nil` if unknown (SEMANTICS rule 29).
+    func credential(
+        for space: ProtectionSpace, user: Account? = nil, owner: Partition? = nil, at challenger: Challenger,
+        path: ExactText = "/", scope: BearerScope? = nil, now: Duration
+    ) -> LoginCredential? {
+        var list = accepted.list(at: challenger, of: owner, path: path)
+        if let scope {
+            let covering = list.filter { $0.credential.scope?.covers(scope) ?? false }
+            list = covering.isEmpty ? list.filter { $0.credential.scope == nil } : covering
+        }
+        let entry = defaultEntry(of: space, user: user, in: list, now: now)
+        guard let entry, !entry.isDoubted else { return nil }
+        return isOutranked(entry, for: user, path: path, now: now) ? nil : entry.credential
+    }
+
+    /// Returns the staged credential that ranks first for this space.
+    func stagedCredential(
+        for space: ProtectionSpace, user: Account?, owner: Partition? = nil, path: ExactText = "/", now: Duration,
+        where isMeant: (SpacePattern) -> Bool = { _ in true }
+    ) -> LoginCredential? {
+        let fitting = waiting(for: space, owner: owner, path: path, now: now).filter {
+            isMeant($0.pattern) && (user?.admits($0.credential.account) ?? true)
+        }
+        return fitting.min { $0.precedes($1) }?.credential
+    }
+
+    /// Returns the staged credentials for `space`, unless the same account already has an accepted credential for the
+    /// same path.
+    private func waiting(
+        for space: ProtectionSpace, owner: Partition?, path: ExactText, now: Duration
+    ) -> [StagedCredential] {
+        let fitting = staged.filter {
+            // guard: session-owner-of-given
+            $0.pattern.matches(space) && $0.owner == owner && $0.credential.covers(path) && isValid($0, now)
+        }
+        guard !fitting.isEmpty else { return [] }
+        let accepted = accepted[Challenger(space)].filter {
+            $0.space == space && $0.owner == owner && isValid($0, now)
+        }
+        return fitting.filter { one in
+            !accepted.contains {
+                $0.credential.account == one.credential.account && $0.credential.isForSamePart(as: one.credential)
+            }
+        }
+    }
+
+    /// Whether a staged credential takes precedence over `entry`, by a narrower path or as the default (SEMANTICS rule
+    /// 18).
+    private func isOutranked(_ entry: SessionEntry, for user: Account?, path: ExactText, now: Duration) -> Bool {
+        guard !staged.isEmpty else { return false }
+        return waiting(for: entry.space, owner: entry.owner, path: path, now: now).contains { one in
+            guard one.credential.form == entry.credential.form, user?.admits(one.credential.account) ?? true else {
+                return false
+            }
+            let (own, others) = (entry.credential.pathLength, one.credential.pathLength)
+            return own == others ? one.standing.precedes(entry.standing) : own < others
+        }
+    }
+
+    /// Returns all credentials with the narrowest path for exactly this space, and their numbers: accepted ones, then
+    /// staged ones whose pattern satisfies `isMeant`.
+    func choices(
+        for space: ProtectionSpace, user: Account?, owner: Partition?, at challenger: Challenger, path: ExactText,
+        now: Duration, where isMeant: (SpacePattern) -> Bool
+    ) -> [(number: Int, credential: LoginCredential)] {
+        let accepted = accepted.list(at: challenger, of: owner, path: path).filter {
+            $0.space == space && isValid($0, now)
+        }
+        let waiting = waiting(for: space, owner: owner, path: path, now: now).filter { isMeant($0.pattern) }
+        let all = accepted.map { ($0.number, $0.credential) } + waiting.map { ($0.number, $0.credential) }
+        let named = all.filter { user?.admits($0.1.account) ?? true }
+        let narrowest = named.map(\.1.pathLength).max()
+        return named.filter { $0.1.pathLength == narrowest }
+    }
+
+    /// Returns a password for any of these spaces, or a token if they are for Bearer. Prefers the space with the
+    /// longest matching path, then the default of that space. A staged credential is used if none was accepted, or if
+    /// its path is narrower.
+    func credential(
+        for pattern: SpacePattern, user: Account?, owner: Partition?, path: ExactText, now: Duration
+    ) -> LoginCredential? {
+        let challenger = Challenger(pattern)
+        let list = accepted.list(at: challenger, of: owner, path: path)
+        // An attacker on the network could send a Basic challenge and read a password that was accepted for Digest
+        // (SEMANTICS rule 25).
+        let isReadable =
+            if case .server(let origin) = challenger { origin.scheme == .http && !origin.isLoopback } else { true }
+        let form: LoginCredential.Form = pattern.authenticationMethod == .bearer ? .token : .password
+        let fitting = list.filter { entry in
+            entry.credential.form == form && isValid(entry, now)
+                && (!isReadable || entry.space.authenticationMethod == .httpBasic)
+                && pattern.contains(SpacePattern(entry.space))
+                && isDefault(entry, for: user, among: list, path: path, now: now)
+                && (user?.admits(entry.credential.account) ?? true)
+        }
+        let waiting = staged.filter { entry in
+            entry.credential.form == form && entry.owner == owner && entry.pattern.overlaps(pattern)
+                && (user?.admits(entry.credential.account) ?? true) && entry.credential.covers(path)
+                && isValid(entry, now)
+        }
+        let narrowest = waiting.map(\.credential.pathLength).max()
+        let untried = waiting.filter { $0.credential.pathLength == narrowest }
+            .min { $0.standing.precedes($1.standing) }?.credential
+        let best = fitting.max { ($0.matchLength(of: path) ?? -1) < ($1.matchLength(of: path) ?? -1) }?.credential
+        guard let best else { return untried }
+        return untried.flatMap { $0.pathLength > best.pathLength ? $0 : nil } ?? best
+    }
+
+    /// Returns the entry whose credential may be sent before a challenge; the longest matching path wins. NTLM and
+    /// Negotiate are excluded: they authenticate connections, and only after a challenge.
+    func preemptiveEntry(
+        at challenger: Challenger, path: ExactText, user: Account? = nil, owner: Partition? = nil, now: Duration
+    ) -> SessionEntry? {
+        let candidates = accepted.list(at: challenger, of: owner, path: path)
+        var best: (entry: SessionEntry, length: Int)?
+        // Set if several tokens match equally; only the server's challenge says which one is needed.
+        var isAmbiguous = false
+        for entry in candidates where isValid(entry, now) {
+            // guard: attempt-doubted
+            guard !entry.isHandshake, !entry.isDoubted, let length = entry.matchLength(of: path),
+                length >= best?.length ?? -1
+            else {
+                continue
+            }
+            let scope = entry.credential.scope
+            guard length > best?.length ?? -1 || scope != best?.entry.credential.scope else { continue }
+            let isOnly = candidates.count == 1 && staged.isEmpty
+            let equals = isOnly ? [] : candidates.filter { $0.credential.scope == scope }
+            guard isOnly || isDefault(entry, for: user, among: equals, path: path, now: now) else { continue }
+            // guard: one-token-is-not-two
+            isAmbiguous = best.map { length == $0.length && !entry.credential.isSame(as: $0.entry.credential) } ?? false
+            best = (entry, length)
+        }
+        if isAmbiguous { return nil }  // guard: scope-preemptive
+        return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry : nil }
+    }
+
+    func isValid(_ entry: SessionEntry, _ now: Duration) -> Bool {
+        limits.allow(entry, now: now) && !entry.credential.isExpired(at: wallTime)  // guard: session-expiry
+    }
+
+    func isValid(_ entry: StagedCredential, _ now: Duration) -> Bool {
+        limits.allow(since: entry.since, lastUse: entry.since, now: now) && !entry.credential.isExpired(at: wallTime)
+    }
+
+    private func isDefault(
+        _ entry: SessionEntry, for user: Account?, among list: [SessionEntry], path: ExactText, now: Duration
+    ) -> Bool {
+        defaultEntry(of: entry.space, user: user, in: list, now: now)?.number == entry.number
+            && !isOutranked(entry, for: user, path: path, now: now)  // guard: default-counts-what-waits
+    }
+
+    private func defaultEntry(
+        of space: ProtectionSpace, user: Account?, in list: [SessionEntry], now: Duration
+    ) -> SessionEntry? {
+        let fitting = list.lazy.filter {
+            $0.space == space && (user?.admits($0.credential.account) ?? true) && isValid($0, now)
+        }
+        // A credential for a narrower path precedes one for the whole server (SEMANTICS rule 18).
+        let narrowest = fitting.map(\.credential.pathLength).max()
+        return fitting.filter { $0.credential.pathLength == narrowest }.min { $0.standing.precedes($1.standing) }
+    }
+
+    /// Returns the credential for exactly this space if its refusal is doubtful (see `SessionEntry.isDoubted`).
+    func doubtedCredential(
+        for space: ProtectionSpace, user: Account?, owner: Partition?, now: Duration
+    ) -> LoginCredential? {
+        let entry = defaultEntry(of: space, user: user, in: accepted.list(at: Challenger(space), of: owner), now: now)
+        return entry.flatMap { $0.isDoubted ? $0.credential : nil }
+    }
+
+    /// Returns when the server last accepted exactly this credential (see `SessionEntry.provenAt`); `nil` if unknown.
+    func provenAt(_ credential: LoginCredential, for space: ProtectionSpace, owner: Partition?) -> Duration? {
+        accepted.entries(with: credential, for: space, owner: owner).first?.provenAt
+    }
+
+    /// Whether `holder` has provided exactly this credential to the shared partition.
+    func wasProvided(_ credential: LoginCredential, for space: ProtectionSpace, by holder: GrantBook.Holder) -> Bool {
+        accepted.entries(with: credential, for: space, owner: nil).contains { entry in
+            entry.providers.contains { $0.isSame(as: holder) }
+        }
+    }
+
+    /// Whether the entry is the default among those for the same path.
+    func isDefault(_ entry: SessionEntry, now: Duration) -> Bool {
+        let equals = accepted.list(at: entry.challenger, of: entry.owner).filter {
+            $0.credential.isForSamePart(as: entry.credential)
+        }
+        return isDefault(entry, for: nil, among: equals, path: entry.credential.path ?? "/", now: now)
+    }
+
+    func isDefault(_ entry: StagedCredential, now: Duration) -> Bool {
+        let equals = staged.filter {
+            $0.pattern == entry.pattern && $0.owner == entry.owner && $0.credential.isForSamePart(as: entry.credential)
+                && isValid($0, now)
+        }
+        guard !equals.contains(where: { $0.standing.precedes(entry.standing) }) else { return false }
+        return !accepted.list(at: Challenger(entry.pattern), of: entry.owner).contains {
+            entry.pattern.matches($0.space) && isValid($0, now) && $0.credential.form == entry.credential.form
+                && $0.credential.isForSamePart(as: entry.credential)
+                && ($0.credential.account == entry.credential.account || $0.standing.precedes(entry.standing))
+        }
+    }
+
+    /// Returns all entries without their secrets, oldest first.
+    func listing(now: Duration) -> [SessionListing] {
+        let accepted = accepted.all.filter { isValid($0, now) }
+            .map { SessionListing($0, isDefault: isDefault($0, now: now)) }
+        let waiting = staged.filter { isValid($0, now) }.map { SessionListing($0, isDefault: isDefault($0, now: now)) }
+        return (accepted + waiting).sorted { $0.number < $1.number }
+    }
+}
