@@ -10,6 +10,16 @@
 static inline json_t *watchword_json_retain(json_t *value) { return json_incref(value); }
 static inline void watchword_json_release(json_t *value) { json_decref(value); }
 
+// Returns a member of an object, or NULL. Comparing the names of few members is faster than hashing one.
+static inline json_t *watchword_json_member(json_t *object, const char *name, size_t length) {
+    if (json_object_size(object) > 2) return json_object_getn(object, name, length);
+    for (void *member = json_object_iter(object); member != NULL; member = json_object_iter_next(object, member)) {
+        if (json_object_iter_key_len(member) == length && memcmp(json_object_iter_key(member), name, length) == 0)
+            return json_object_iter_value(member);
+    }
+    return NULL;
+}
+
 static inline int watchword_json_type(const json_t *value) { return (int)json_typeof(value); }
 
 // A failed allocation aborts the program, as in Swift. Otherwise jansson would report a syntax error; without the id of the
@@ -27,9 +37,13 @@ static inline void watchword_json_free_wiping(void *block) {
     }
 }
 
+// Whether free(3) wipes memory in this program; absent in programs without CWipingHeap.
+extern int watchword_heap_wipes(void) __attribute__((weak));
+
 // Makes jansson wipe every block that it frees, so that a password in a message leaves no copy in the heap.
 static inline void watchword_json_use_wiping_allocator(void) {
-    json_set_alloc_funcs(watchword_json_allocate, watchword_json_free_wiping);
+    int heap_wipes = watchword_heap_wipes != NULL && watchword_heap_wipes();
+    json_set_alloc_funcs(watchword_json_allocate, heap_wipes ? free : watchword_json_free_wiping);
 }
 
 #endif
