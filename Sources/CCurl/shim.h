@@ -147,6 +147,9 @@ static const long watchword_curl_auth_basic = (long)CURLAUTH_BASIC;
 // Returns the result of a finished transfer; Swift cannot access the message's union in a portable way.
 static inline CURLcode watchword_curl_message_result(const CURLMsg *message) { return message->data.result; }
 
+// Whether free(3) wipes memory in this program; absent in programs without CWipingHeap.
+extern int watchword_heap_wipes(void) __attribute__((weak));
+
 // Allocators that wipe freed memory, where libcurl would otherwise leave three to five copies of a credential.
 static void watchword_curl_free(void *block) {
     if (block != NULL) {
@@ -167,6 +170,7 @@ static void *watchword_curl_realloc(void *block, size_t size) {
 }
 
 static inline CURLcode watchword_curl_global_init_wiping(void) {
+    if (watchword_heap_wipes != NULL && watchword_heap_wipes()) return curl_global_init(CURL_GLOBAL_DEFAULT);
     return curl_global_init_mem(
         CURL_GLOBAL_DEFAULT, malloc, watchword_curl_free, watchword_curl_realloc, strdup, calloc);
 }
