@@ -10,6 +10,16 @@
 static inline json_t *watchword_json_retain(json_t *value) { return json_incref(value); }
 static inline void watchword_json_release(json_t *value) { json_decref(value); }
 
+// Returns a member of an object, or NULL. Comparing the names of few members is faster than hashing one.
+static inline json_t *watchword_json_member(json_t *object, const char *name, size_t length) {
+    if (json_object_size(object) > 2) return json_object_getn(object, name, length);
+    for (void *member = json_object_iter(object); member != NULL; member = json_object_iter_next(object, member)) {
+        if (json_object_iter_key_len(member) == length && memcmp(json_object_iter_key(member), name, length) == 0)
+            return json_object_iter_value(member);
+    }
+    return NULL;
+}
+
 static inline int watchword_json_type(const json_t *value) { return (int)json_typeof(value); }
 
 // A failed allocation aborts the program, as in Swift. Otherwise jansson would report a syntax error; without the id of the

@@ -121,6 +121,7 @@ extension TimerQueue {
     /// Runs due timers, at most as many as the queue contains now, so that a timer that sets itself again cannot occupy
     /// the loop.
     static func run(of loop: EventLoop, at now: LoopTimer.Instant) {
+        guard let next = loop.timers.next, next <= now else { return }
         for _ in 0..<loop.timers.heap.count {
             guard let timer = loop.timers.takeDue(at: now) else { return }
             timer.fire()

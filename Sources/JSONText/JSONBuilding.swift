@@ -38,15 +38,29 @@ extension JSON {
     /// Returns this object with the members of `other` appended. They replace members of the same name. A value that is
     /// not an object is returned unchanged.
     public func adding(_ other: JSON) -> JSON {
-        guard var members else { return self }
-        for (name, value) in other.members ?? [] {
-            if let index = members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) {
-                members[index].value = value
+        guard var members = storedMembers else { return self }
+        for case (let name, let value?) in other.storedMembers ?? [] {
+            if let index = members.firstIndex(where: { $0.0.isSame(as: name) }) {
+                members[index].1 = value
             } else {
                 members.append((name, value))
             }
         }
-        return .object(members.map { ($0, $1) })
+        return .object(members)
+    }
+}
+
+extension JSON {
+    /// The members of an object, of which those without a value do not count.
+    private var storedMembers: [(String, JSON?)]? {
+        if case .object(let members) = content { members } else { members?.map { ($0, $1) } }
+    }
+}
+
+extension String {
+    /// Whether the bytes are equal.
+    fileprivate func isSame(as other: String) -> Bool {
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 }
 

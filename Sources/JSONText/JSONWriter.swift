@@ -10,7 +10,7 @@ struct JSONWriter {
         case .parsed(let node): append(node)
         case .null: append("null" as StaticString)
         case .boolean(let value): append(value ? "true" : "false" as StaticString)
-        case .integer(let value): append(plain: "\(value)")
+        case .integer(let value): append(value)
         case .real(let value): append(value)
         case .string(let text): append(text)
         case .utf8(let bytes): bytes.withUnsafeBytes { append(text: $0) }
@@ -59,9 +59,22 @@ struct JSONWriter {
     private mutating func append(_ value: Double) {
         let tenths = (value * 10).rounded()
         if value.sign == .plus, tenths < 1e15, tenths / 10 == value {
-            append(plain: "\(Int(tenths) / 10).\(Int(tenths) % 10)")
+            append(Int(tenths) / 10)
+            append(UInt8(ascii: "."))
+            append(Int(tenths) % 10)
         } else {
             append(Node(value))
+        }
+    }
+
+    private mutating func append(_ value: Int) {
+        if value < 0 { append(UInt8(ascii: "-")) }
+        let magnitude = value.magnitude
+        var unit: UInt = 1
+        while magnitude / unit >= 10 { unit *= 10 }
+        while unit > 0 {
+            append(UInt8(ascii: "0") + UInt8(magnitude / unit % 10))
+            unit /= 10
         }
     }
 
@@ -129,10 +142,16 @@ struct JSONWriter {
 extension UnsafeRawBufferPointer {
     /// The index of the first byte that must be escaped in a string (RFC 8259 section 7).
     fileprivate var firstToEscape: Int? {
+        typealias Bytes = SIMD16<UInt8>
         var index = 0
-        // Skip eight bytes at a time, because most text needs no escapes.
-        while index + 8 <= count, !loadUnaligned(fromByteOffset: index, as: UInt64.self).holdsByteToEscape {
-            index += 8
+        // Skip sixteen bytes at a time, because most text needs no escapes.
+        while index + Bytes.scalarCount <= count {
+            let bytes = loadUnaligned(fromByteOffset: index, as: Bytes.self)
+            let needEscape =
+                (bytes .< Bytes(repeating: 0x20)) .| (bytes .== Bytes(repeating: UInt8(ascii: "\"")))
+                .| (bytes .== Bytes(repeating: UInt8(ascii: "\\")))
+            if any(needEscape) { break }
+            index += Bytes.scalarCount
         }
         while index < count {
             let byte = self[index]
@@ -140,20 +159,5 @@ extension UnsafeRawBufferPointer {
             index += 1
         }
         return nil
-    }
-}
-
-extension UInt64 {
-    private static let ones: UInt64 = 0x0101_0101_0101_0101
-
-    /// Whether one of the eight bytes is below `limit`, which is 0x80 at most. See "Determine if a word has a byte less
-    /// than n" in Bit Twiddling Hacks.
-    private func holdsByte(below limit: UInt64) -> Bool {
-        (self &- Self.ones &* limit) & ~self & (Self.ones &* 0x80) != 0
-    }
-
-    fileprivate var holdsByteToEscape: Bool {
-        holdsByte(below: 0x20) || (self ^ (Self.ones &* 0x22)).holdsByte(below: 1)
-            || (self ^ (Self.ones &* 0x5C)).holdsByte(below: 1)
     }
 }

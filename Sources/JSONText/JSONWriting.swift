@@ -1,16 +1,27 @@
+internal import CPlatform
+
 extension JSON {
     /// Returns the value as compact text, followed by `end`. Members are in the order in which they were added.
     ///
-    /// The size is computed first, because a growing buffer would leave copies of secrets in freed memory.
+    /// The buffer never grows, because that would leave copies of secrets in freed memory: a text larger than usual is
+    /// written twice, and the first part of it wiped.
     public func serialized(terminator end: StaticString = "") -> [UInt8] {
-        let count = serializedCount + end.utf8CodeUnitCount
-        return Array(unsafeUninitializedCapacity: count) { buffer, initialized in
-            var writer = JSONWriter(UnsafeMutableRawBufferPointer(buffer))
-            writer.append(self)
-            writer.append(end)
-            initialized = writer.count
+        var count = Self.usualBytes
+        while true {
+            let capacity = count
+            let text = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, initialized in
+                var writer = JSONWriter(UnsafeMutableRawBufferPointer(buffer))
+                writer.append(self)
+                writer.append(end)
+                count = writer.count
+                if count <= capacity { initialized = count } else { watchword_wipe(buffer.baseAddress, buffer.count) }
+            }
+            if count <= capacity { return text }
         }
     }
+
+    /// The size of the buffer in which a text is written at first.
+    private static let usualBytes = 2048
 
     /// The number of bytes of `serialized()`.
     public var serializedCount: Int {

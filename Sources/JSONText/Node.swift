@@ -68,7 +68,7 @@ struct Node: @unchecked Sendable {
         // The function with a length parameter is used, because Swift would copy the name to make a C string.
         var name = name
         let member = name.withUTF8 { bytes in
-            bytes.withMemoryRebound(to: CChar.self) { json_object_getn(pointer, $0.baseAddress, $0.count) }
+            bytes.withMemoryRebound(to: CChar.self) { watchword_json_member(pointer, $0.baseAddress, $0.count) }
         }
         return member.map { Node($0, in: tree) }
     }

@@ -15,7 +15,7 @@ struct ConnectionRecord {
     /// for a connection without TLS; `nil` if all connections match.
     private(set) var changedChannel: [UInt8]??
 
-    init(_ request: TransferRequest, _ certificate: LoadedCertificate?) {
+    init(_ request: borrowing TransferRequest, _ certificate: LoadedCertificate?) {
         gate = ConnectionGate(request.deniedAddresses)
         self.certificate = certificate
     }

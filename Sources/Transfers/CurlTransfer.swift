@@ -27,13 +27,12 @@ final class CurlTransfer {
             let text = "cannot send the request's body again: it was not copied"
             throw TransferFailure(.internalError, text)
         }
-        let request = job.request
         (self.job, self.source, self.readyResponses) = (job, source, readyResponses)
-        handle = try RequestHandle(request, prepared, from: template)
-        connections = ConnectionRecord(request, prepared.certificate)
-        head = ResponseHead(request)
-        body = ResponseBody(request, prepared.login)
-        timing = TransferTiming(request)
+        handle = try RequestHandle(job.request, prepared, from: template)
+        connections = ConnectionRecord(job.request, prepared.certificate)
+        head = ResponseHead(job.request)
+        body = ResponseBody(job.request, prepared.login)
+        timing = TransferTiming(job.request)
         do throws(TransferFailure) { try takeCallbacks() } catch {
             close()
             throw error
@@ -153,10 +152,12 @@ final class CurlTransfer {
             return false
         }
         guard head.passes(line) else { return false }  // guard: ntlm-challenge-is-looked-at
-        if connections.origin == nil, job.request.url.origin.scheme == .https {
+        if job.request.url.origin.scheme == .https, connections.origin == nil {
             connections.findOrigin(on: easy)
             if connections.origin != nil { head.recordOrigin() }
         }
+        // Only the status line and the end of the section decide something.
+        guard head.isAtEdge else { return true }
         if head.headers.isComplete, head.headers.status == 401 { connections.recordEndPoint(on: easy) }
         guard !head.isUnrequestedSwitch, head.framingProblem == nil, hasSafeContentCoding else {
             stopped = .malformedResponse

@@ -10,7 +10,7 @@ struct NTLMWatch {
 
     private var attempts: [(target: Handshake.Target, attempt: NTLMAttempt)]
 
-    init(_ request: TransferRequest) {
+    init(_ request: borrowing TransferRequest) {
         attempts = request.handshakes.filter { $0.scheme == .ntlm }.map { ($0.target, NTLMAttempt()) }
     }
 

@@ -4,13 +4,18 @@ internal import WatchwordCore
 /// A queue of outcomes, which are delivered only after the call that caused them has returned. Used on its loop only.
 final class OutcomeQueue {
     private let loop: EventLoop
-    private var waiting: [(completion: TransferJob.Completion, outcome: TransferPort.Outcome)] = []
+    private var waiting: [Waiting] = []
     private var isPlanned = false
+
+    private struct Waiting {
+        let completion: TransferJob.Completion
+        let outcome: TransferPort.Outcome
+    }
 
     init(on loop: EventLoop) { self.loop = loop }
 
     func add(_ outcome: TransferPort.Outcome, for completion: @escaping TransferJob.Completion) {
-        waiting.append((completion, outcome))
+        waiting.append(Waiting(completion: completion, outcome: outcome))
         guard !isPlanned else { return }
         isPlanned = true
         loop.soon { [weak self] in self?.deliver() }
@@ -25,7 +30,7 @@ final class OutcomeQueue {
         while !waiting.isEmpty {
             let delivered = waiting
             waiting = []
-            for (completion, outcome) in delivered { completion(outcome) }
+            for one in delivered { one.completion(one.outcome) }
         }
     }
 }

@@ -10,7 +10,7 @@ struct RequestHandle {
 
     /// - Parameter template: see `EasyHandle.template`.
     init(
-        _ request: TransferRequest, _ prepared: Prepared, from template: EasyHandle
+        _ request: borrowing TransferRequest, _ prepared: Prepared, from template: EasyHandle
     ) throws(TransferFailure) {
         let hasBody = request.sendsBody
         var lines = try HeaderLines(request, hasBody: hasBody, login: prepared.login?.authorization)

@@ -139,7 +139,12 @@ extension EasyHandle {
 }
 
 extension TransferRequest {
-    var handshakes: [Handshake] { [handshake, proxyHandshake].compactMap { $0 } }
+    var handshakes: [Handshake] {
+        var handshakes: [Handshake] = []
+        if let handshake { handshakes.append(handshake) }
+        if let proxyHandshake { handshakes.append(proxyHandshake) }
+        return handshakes
+    }
 
     /// Whether libcurl stores a password with the connections of this request.
     var leavesPassword: Bool { handshakes.contains { $0.scheme == .ntlm } || proxy?.password != nil }

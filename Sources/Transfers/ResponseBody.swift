@@ -15,7 +15,7 @@ struct ResponseBody {
     var isDelivered = false
     let proofs: ServerProofs
 
-    init(_ request: TransferRequest, _ login: NegotiateLogin?) {
+    init(_ request: borrowing TransferRequest, _ login: NegotiateLogin?) {
         proofs = ServerProofs(request, login)
         share = request.memoryQuota.map { Quota.Share(of: $0) }
     }

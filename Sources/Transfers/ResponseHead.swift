@@ -10,7 +10,7 @@ struct ResponseHead {
     /// A lower bound of the bytes that libcurl has read from the body of a refused CONNECT.
     private var refusalBytes = 0
 
-    init(_ request: TransferRequest) {
+    init(_ request: borrowing TransferRequest) {
         ntlm = NTLMWatch(request)
         isFinalPeer = !request.isTunnelled
     }
@@ -29,6 +29,9 @@ struct ResponseHead {
         refusalBytes = 0
         return headers.append(line)
     }
+
+    /// Whether the last line was a status line, or the section is complete.
+    var isAtEdge: Bool { headers.isAtStart || headers.isComplete }
 
     /// Whether libcurl may continue after a line that `append` has added.
     mutating func passes(_ line: UnsafeRawBufferPointer) -> Bool { ntlm.receive(line, of: headers) }

@@ -42,10 +42,15 @@ struct ResponseHeaders {
     var problem: String? {
         var length: Substring?
         for field in fields where field.isNamed("Content-Length") {
+            // A fast path for the usual field.
+            if length == nil, field.value.isNumber {
+                length = field.value[...]
+                continue
+            }
             for part in field.value.split(separator: ",", omittingEmptySubsequences: false) {
                 let number = part.trimmingBlanks
                 // guard: framing-length-number
-                guard !number.isEmpty, number.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+                guard number.isNumber else {
                     return "its Content-Length is not a number"
                 }
                 guard length == nil || length == number else {  // guard: framing-length-differs
@@ -118,7 +123,9 @@ struct ResponseHeaders {
 
     /// Decodes UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8.
     private static func decoded(_ bytes: UnsafeRawBufferPointer) -> String {
-        String(validating: bytes, as: UTF8.self)
+        // A fast path, because `String(validating:)` is generic code.
+        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
+        return String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
 }
@@ -139,6 +146,10 @@ extension UnsafeRawBufferPointer {
 
 extension UInt8 {
     fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
+}
+
+extension StringProtocol {
+    fileprivate var isNumber: Bool { !isEmpty && utf8.allSatisfy { (0x30...0x39).contains($0) } }
 }
 
 extension Substring {

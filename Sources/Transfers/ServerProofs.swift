@@ -6,7 +6,7 @@ struct ServerProofs {
     private let login: NegotiateLogin?
     private let checks: [ProofCheck]
 
-    init(_ request: TransferRequest, _ login: NegotiateLogin?) {
+    init(_ request: borrowing TransferRequest, _ login: NegotiateLogin?) {
         self.login = login
         checks = request.proofs.map { $0.makeCheck() }
     }

@@ -113,9 +113,9 @@ public final class TransferEngine {
         guard let waiting = endWaiting(id) else { return }
         switch prepared {
         case .success(let prepared):
-            var job = waiting.job
-            job.request.timeout = max(.milliseconds(1), waiting.deadline - .now)
-            begin(job, prepared)
+            var request = waiting.job.request
+            request.timeout = max(.milliseconds(1), waiting.deadline - .now)
+            begin(TransferJob(id: id, request: request, completion: waiting.job.completion), prepared)
         case .failure(let failure): settle(waiting.job.completion, .failure(failure))
         }
     }

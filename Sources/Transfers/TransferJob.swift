@@ -1,11 +1,15 @@
 internal import WatchwordCore
 
 /// A transfer to be made: its request, and the completion that receives the outcome.
-struct TransferJob: Sendable {
+final class TransferJob: Sendable {
     typealias Completion = @Sendable (TransferPort.Outcome) -> Void
 
     let id: TransferID
-    var request: TransferRequest
+    let request: TransferRequest
     /// Called exactly once.
     let completion: Completion
+
+    init(id: TransferID, request: TransferRequest, completion: @escaping Completion) {
+        (self.id, self.request, self.completion) = (id, request, completion)
+    }
 }

@@ -10,7 +10,7 @@ struct TransferTiming {
     var pausedUntil: ContinuousClock.Instant?
     var resuming: LoopTimer?
 
-    init(_ request: TransferRequest) {
+    init(_ request: borrowing TransferRequest) {
         down = request.options.maxBytesPerSecond.map { RateLimiter(bytesPerSecond: $0, now: start) }
         up = down
     }

@@ -26,9 +26,15 @@ final class FetchRouter {
     var desks: OrderDesks!
     private(set) var table: FetchTable
     private var fetches: [FetchID: RunningFetch] = [:]
-    /// The orders that are not yet carried out, each with its cause.
-    private var pendingOrders: [(FetchTable.Order, Cause)] = []
+    /// The orders that are not yet carried out.
+    private var pendingOrders: [PendingOrder] = []
     private var isPerforming = false
+
+    private struct PendingOrder {
+        let order: FetchTable.Order
+        /// The cause of a change that is announced; `nil` for other orders.
+        var cause: Cause?
+    }
 
     init(
         _ table: FetchTable, _ ports: BrokerPorts, _ context: DeskContext, _ audit: AuditRecorder,
@@ -73,23 +79,26 @@ final class FetchRouter {
     func perform(_ orders: [FetchTable.Order], _ cause: Cause = .broker) {
         for order in orders {
             switch order {
-            case .command: pendingOrders.append((order, cause))
             // The cause is looked up now, because the fetch may end before the order is carried out.
-            case .effect(_, let id): pendingOrders.append((order, id.flatMap { fetches[$0]?.cause } ?? cause))
+            case .effect(.store, let id), .effect(.remove, let id), .effect(.announce, let id):
+                pendingOrders.append(PendingOrder(order: order, cause: id.flatMap { fetches[$0]?.cause } ?? cause))
+            case .command, .effect: pendingOrders.append(PendingOrder(order: order))
             }
         }
         guard !isPerforming else { return }
         isPerforming = true
-        while !pendingOrders.isEmpty {
-            let batch = pendingOrders
-            pendingOrders = []
-            for (order, cause) in batch { perform(order, cause) }
+        var next = 0
+        while next < pendingOrders.count {
+            let pending = pendingOrders[next]
+            next += 1
+            perform(pending.order, because: pending.cause ?? .broker)
         }
+        pendingOrders.removeAll(keepingCapacity: true)
         isPerforming = false
         desks.session.tickIfNeeded()
     }
 
-    private func perform(_ order: FetchTable.Order, _ cause: Cause) {
+    private func perform(_ order: FetchTable.Order, because cause: Cause) {
         switch order {
         case .command(let command, let id):
             // The fetch may have ended since the order was given.

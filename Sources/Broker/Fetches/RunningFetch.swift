@@ -11,10 +11,25 @@ final class RunningFetch {
         let requestID: RequestID
     }
 
+    /// The parameters of the request that are needed after its start.
+    struct Params {
+        let url: String
+        let method: String
+        let notify: [FetchNotification]
+        let maxInlineBodyBytes: Int
+        /// `nil` without a handler.
+        let handlerDelivery: ChallengeDelivery?
+
+        init(_ params: borrowing FetchRunParams) {
+            (url, method, notify) = (params.url, params.method, params.notify)
+            (maxInlineBodyBytes, handlerDelivery) = (params.maxInlineBodyBytes, params.handler?.delivery)
+        }
+    }
+
     let id: FetchID
     /// `nil` while the fetch is parked.
     var owner: Owner?
-    let params: FetchRunParams
+    let params: Params
     /// How challenges are delivered to the client.
     let delivery: ChallengeDelivery
     let origin: Origin
@@ -49,9 +64,11 @@ final class RunningFetch {
     /// The cause of events in this fetch, for the audit log.
     var cause: Cause { Cause(client: client, fetchID: "\(id)") }
 
-    init(id: FetchID, params: FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration) {
+    init(
+        id: FetchID, params: borrowing FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration
+    ) {
         self.id = id
-        self.params = params
+        self.params = Params(params)
         chargedBytes = params.chargedBytes
         self.delivery = delivery
         self.origin = origin

@@ -76,7 +76,8 @@ struct AcceptedStrength: Sendable {
     /// Records that the challenger has accepted an answer to `challenge`.
     /// - Parameter path: the path of the request; `/` for a proxy.
     mutating func record(_ challenge: AnswerableChallenge, at challenger: Challenger, path: ExactText) {
-        if sites[challenger] == nil { order.append(challenger) }
+        if let place = sites.index(forKey: challenger) { return sites.values[place].record(challenge, at: path) }
+        order.append(challenger)
         sites[challenger, default: Site()].record(challenge, at: path)
         if order.count > Self.capacity { sites[order.removeFirst()] = nil }
     }

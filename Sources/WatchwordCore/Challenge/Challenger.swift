@@ -6,14 +6,15 @@ enum Challenger: Sendable, Hashable {
     case server(Origin)
     case proxy(ProxyEndpoint)
 
-    init(_ space: ProtectionSpace) { self.init(SpacePattern(space)) }
+    init(_ space: ProtectionSpace) { self.init(space.scheme, space.proxyType, space.host, space.port) }
 
-    init(_ pattern: SpacePattern) {
-        if let type = pattern.proxyType {
-            self = .proxy(ProxyEndpoint(type: type, host: pattern.host, port: pattern.port))
+    init(_ pattern: SpacePattern) { self.init(pattern.scheme, pattern.proxyType, pattern.host, pattern.port) }
+
+    private init(_ scheme: String, _ proxyType: ProxyType?, _ host: ExactText, _ port: Int) {
+        if let proxyType {
+            self = .proxy(ProxyEndpoint(type: proxyType, host: host, port: port))
         } else {
-            let scheme: Origin.Scheme = pattern.scheme == "https" ? .https : .http
-            self = .server(Origin(scheme: scheme, host: pattern.host, port: pattern.port))
+            self = .server(Origin(scheme: scheme == "https" ? .https : .http, host: host, port: port))
         }
     }
 

@@ -109,7 +109,12 @@ enum AnswerableChallenge: Sendable, Equatable {
     static let strengthOfToken = 9
 
     /// Whether the scheme authenticates the connection rather than the request.
-    var isHandshake: Bool { self == .ntlm || self == .negotiate }
+    var isHandshake: Bool {
+        switch self {
+        case .ntlm, .negotiate: true
+        case .basic, .digest, .bearer, .other, .socks: false
+        }
+    }
 
     func protectionSpace(at challenger: Challenger) -> ProtectionSpace {
         challenger.space(realm: realm, authenticationMethod)

@@ -36,7 +36,10 @@ struct ConnectionAuthentication: Sendable, Equatable {
             && (left.certificate.map { certificate in right.certificate.map(certificate.isSame) ?? false } ?? true)
     }
 
-    var isEmpty: Bool { self == ConnectionAuthentication() }
+    var isEmpty: Bool {
+        tunnel == nil && handshake == nil && trust == nil && certificate == nil && program == nil
+            && !refusesCertificateRequest && origin == nil
+    }
 
     /// Whether the state contains a password or passphrase that must not be remembered, but would stay in memory as
     /// long as the connections.

@@ -23,7 +23,7 @@ public struct ResponseProof: Sendable, Equatable {
 
     /// Returns `nil` if the request has no Digest response.
     init?(_ attempt: Attempt?) {
-        guard let attempt, let exchange = attempt.digestExchange else { return nil }
+        guard let exchange = attempt?.digestExchange, let attempt else { return nil }
         (self.attempt, self.exchange) = (attempt, exchange)
     }
 

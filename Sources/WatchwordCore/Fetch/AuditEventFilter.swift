@@ -27,6 +27,12 @@ public struct AuditEventFilter: Sendable {
         let kind: AuditEvent.Kind
         let client: AuditEvent.Client?
         let detail: Detail?
+
+        /// Hashes only a few members, as `Use` does.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(client?.pid)
+            hasher.combine(detail?.origin)
+        }
     }
 
     private struct Detail: Hashable {

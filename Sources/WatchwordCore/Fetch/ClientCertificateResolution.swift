@@ -97,9 +97,9 @@ struct ClientCertificateResolution: Sendable {
 
     /// Whether the certificate or its key is a file or token of the user that this client may not name. PEM text is
     /// always allowed.
-    func isForeign(_ plan: FetchPlan) -> Bool {
+    func isForeign(_ intent: FetchIntent) -> Bool {
         guard case .certificate(let own, let source) = decision,
-            plan.isRestricted || !plan.mayNameFiles && source != .agent && source != .session
+            intent.plan.isRestricted || !intent.plan.mayNameFiles && source != .agent && source != .session
         else { return false }
         return !([own.certificate] + [own.privateKey].compactMap(\.self)).allSatisfy(\.isPEM)
     }

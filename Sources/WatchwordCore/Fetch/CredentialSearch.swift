@@ -7,7 +7,7 @@ struct CredentialSearch: Sendable {
     var situation: FetchSituation
 
     var intent: FetchIntent { situation.intent }
-    var chain: RedirectChain { situation.chain }
+    var chain: RedirectChain { _read { yield situation.chain } }
     var server: Challenger { situation.server }
 
     // MARK: Usable credentials

@@ -30,8 +30,9 @@ struct FetchContext: Sendable {
     mutating func add(_ effect: FetchEffect) { outbox.effects.append(effect) }
 
     mutating func takeEffects() -> [FetchEffect] {
+        for identity in identities.takeForgotten() { outbox.effects.append(.closeConnections(identity)) }
         defer { outbox.effects = [] }
-        return outbox.effects + identities.takeForgotten().map { .closeConnections($0) }
+        return outbox.effects
     }
 }
 
@@ -41,13 +42,12 @@ struct FetchOutbox: Sendable {
     var auditRecords: [AuditRecord] = []
     var verdicts: [LoginVerdict] = []
 
-    mutating func takeAuditRecords() -> [AuditRecord] {
-        defer { auditRecords = [] }
-        return auditRecords
-    }
-
-    mutating func takeVerdicts() -> [LoginVerdict] {
-        defer { verdicts = [] }
-        return verdicts
+    /// Removes the audit records and verdicts, and returns the orders for them.
+    mutating func takeReports() -> [FetchTable.Order] {
+        defer { (auditRecords, verdicts) = ([], []) }
+        var orders: [FetchTable.Order] = []
+        for record in auditRecords { orders.append(.effect(.audit(record), of: record.fetch)) }
+        for verdict in verdicts { orders.append(.effect(.report(verdict), of: verdict.fetch)) }
+        return orders
     }
 }

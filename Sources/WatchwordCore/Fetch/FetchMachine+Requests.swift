@@ -65,7 +65,7 @@ extension FetchMachine {
         trust.refresh(&logins.search.situation, context)
         certificate.refresh(logins.search.situation, context)
         if let obstacle = body.obstacle(logins.outgoing, logins.search.situation) { return take(obstacle, &context) }
-        if certificate.isForeign(intent.plan) { return fail(.rejectRestrictedCertificate, &context) }
+        if certificate.isForeign(intent) { return fail(.rejectRestrictedCertificate, &context) }
         // guard: attempt-preemptive
         if let side = logins.sideAwaitingVerdict(&context), let attempt = logins.outgoing[side] {
             return pause(.request(side), LeaseSlot(attempt.space), at: .attempt, &context)
@@ -83,9 +83,8 @@ extension FetchMachine {
     }
 
     private mutating func request(timeout: Duration, _ context: inout FetchContext) -> TransferRequest {
-        let hop = chain.hop
         var request = TransferRequest(
-            url: hop.url, method: hop.method, headers: hop.headers, body: hop.body, proxy: nil as ProxyRequest?,
+            url: chain.hop.url, method: chain.hop.method, headers: chain.hop.headers, body: chain.hop.body,
             timeout: timeout, intent.plan.options)
         request.deniedAddresses = context.environment.hosts.addresses
             .denying(portsOfThisMachine: intent.plan.deniedPorts)
@@ -96,8 +95,9 @@ extension FetchMachine {
             request.authorization = authorization
         } else {
             request.authorization = logins.outgoing.server?.authorization(
-                // guard: digest-uri-behind-proxy
-                for: DigestRequest(method: hop.method, target: hop.url.requestTarget, body: hop.body?.bytes ?? []),
+                for: DigestRequest(
+                    // guard: digest-uri-behind-proxy
+                    method: request.method, target: request.url.requestTarget, body: request.body?.bytes ?? []),
                 context.environment, nonces: &context.session.nonces)
         }
         logins.outgoing.recordProofs(isTunnel: chain.isTunnel)

@@ -36,13 +36,13 @@ struct FetchMachine: Sendable {
     var exchanges = 0
 
     init(_ plan: FetchPlan, id: FetchID, client: AuthenticationQueues.Client, access: Access, lastRefusal: Int) {
+        time = TimeBudget(plan)
         intent = FetchIntent(plan, id: id, client: client, access: access, lastRefusal: lastRefusal)
         logins = LoginResolution(intent)
-        time = TimeBudget(plan)
     }
 
-    /// A copy for reading. Changes are made to `logins.search.situation.chain`.
-    var chain: RedirectChain { logins.search.situation.chain }
+    /// For reading. Changes are made to `logins.search.situation.chain`.
+    var chain: RedirectChain { _read { yield logins.search.situation.chain } }
 
     // MARK: Events
 

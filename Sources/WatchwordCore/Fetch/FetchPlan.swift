@@ -76,7 +76,9 @@ public struct FetchPlan: Sendable, Equatable {
     /// - Parameter inSteps: whether the response is delivered as soon as its header section has been received
     ///   (`fetch/start`).
     /// - Throws: `FetchFailure` of kind `badURL`, `invalidHeader` or `invalidMethod`.
-    public init(_ params: FetchRunParams, subscription: Subscription?, inSteps: Bool = false) throws(FetchFailure) {
+    public init(
+        _ params: borrowing FetchRunParams, subscription: Subscription?, inSteps: Bool = false
+    ) throws(FetchFailure) {
         url = try FetchURL(params.url)
         userInfo = try params.userInfo.map { text throws(FetchFailure) in try UserInfo(text) }
         method = try HeaderPolicy.checkedMethod(params.method)

@@ -80,7 +80,7 @@ public struct FetchTable: Sendable {
     ///   - program: the program of the client; `nil` if it has no other client.
     ///   - subject: the subject of the client; `nil` if it may use everything.
     public mutating func add(
-        _ plan: FetchPlan, of client: ClientTag, program: ProgramTag? = nil, _ subject: Subject? = nil
+        _ plan: consuming FetchPlan, of client: ClientTag, program: ProgramTag? = nil, _ subject: Subject? = nil
     ) -> FetchID {
         lastNumber += 1
         let id = FetchID(number: lastNumber)
@@ -178,7 +178,7 @@ public struct FetchTable: Sendable {
     /// Updates the wait reason (whether a person is being asked) of all fetches that wait for a lease of this one, and
     /// of the fetches that wait for those.
     private mutating func recordActivity(of id: FetchID, isAsking: Bool, _ now: Duration, to orders: inout [Order]) {
-        guard let place = machines.index(forKey: id) else { return }
+        guard !context.queues.isEmpty, let place = machines.index(forKey: id) else { return }
         let held = machines.values[place].logins.search.situation.leases.all
         if held.isEmpty { return }
         let isAsking = isAsking || wait(of: id)?.reason == .question
@@ -215,14 +215,15 @@ public struct FetchTable: Sendable {
             wakes += context.queues.takeWakes()
         }
         // Records and verdicts come first, while the fetches and clients that they refer to still exist.
-        let records = context.outbox.takeAuditRecords().map { Order.effect(.audit($0), of: $0.fetch) }
-        let verdicts = context.outbox.takeVerdicts().map { Order.effect(.report($0), of: $0.fetch) }
-        return records + verdicts + orders + effects
+        var all = context.outbox.takeReports()
+        all += orders
+        if !effects.isEmpty { all += effects }
+        return all
     }
 
     private mutating func append(_ step: FetchStep, of id: FetchID, _ now: Duration, to orders: inout [Order]) {
         for event in step.events { orders.append(.effect(.notify(event), of: id)) }
-        if step.command == .wait { notifyWait(of: id, to: &orders) }  // guard: wait-notification
+        if case .wait = step.command { notifyWait(of: id, to: &orders) }  // guard: wait-notification
         recordActivity(of: id, isAsking: step.command.asksPeople, now, to: &orders)
         switch step.command {
         case .finish, .fail: machines[id] = nil

@@ -14,7 +14,7 @@ enum HeaderPolicy {
 
     /// CONNECT opens a tunnel; TRACE and TRACK make a server return the request with its credential (RFC 9110 section
     /// 9.3.8). Compared regardless of case, since some servers ignore the case of methods.
-    private static let reservedMethods: Set<String> = ["connect", "trace", "track"]  // guard: method-connect
+    private static let reservedMethods = ["connect", "trace", "track"]  // guard: method-connect
 
     /// Fields that may follow a redirect to another origin (SEMANTICS rule 23). Any other field may contain a secret of
     /// the program.

@@ -7,7 +7,8 @@ struct HeldLeases: Sendable {
 
     init(_ intent: FetchIntent) { self.intent = intent }
 
-    var all: [AuthenticationQueues.Key] { keys.isEmpty ? [] : Array(keys.values) }
+    /// `mutating`, so that the leases of a fetch in a table are read in place: copying the fetch costs more than most events.
+    var all: [AuthenticationQueues.Key] { mutating get { keys.isEmpty ? [] : Array(keys.values) } }
 
     subscript(slot: LeaseSlot) -> AuthenticationQueues.Key? { keys[slot] }
 

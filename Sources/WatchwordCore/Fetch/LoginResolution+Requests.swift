@@ -13,7 +13,8 @@ extension LoginResolution {
     /// the client has to answer before that, if any.
     mutating func prepare(_ context: inout FetchContext) -> Consultation? {
         context.session.wallTime = context.environment.sinceEpoch
-        for side in Side.allCases where outgoing[side] == nil {
+        for side in Side.allCases {
+            if case .some = outgoing[side] { continue }
             if side == .server, let own = search.unaskedAttempt(context) {
                 outgoing.server = own
                 continue
@@ -57,7 +58,7 @@ extension LoginResolution {
     /// without a new challenge, for example a login of the session that was accepted some time ago, or a login to a
     /// proxy.
     func sideAwaitingVerdict(_ context: inout FetchContext) -> Side? {
-        for side in Side.allCases {
+        for side in Side.allCases where outgoing[side]?.isProven(now: context.now) == false {
             if let attempt = outgoing[side], !beginAttempt(attempt, &context) { return side }
         }
         return nil
@@ -80,18 +81,18 @@ extension LoginResolution {
     /// Whether the request needs a new connection. On a connection that has logged in earlier, a changed password would
     /// go unnoticed.
     func needsNewConnection(now: Duration) -> Bool {
-        let logins = [outgoing.handshake?.attempt, search.situation.chain.isTunnel ? outgoing.proxy : nil]
-        return logins.contains { attempt in
+        func isOld(_ attempt: Attempt?) -> Bool {
             guard let attempt, attempt.challenge != .negotiate else { return false }
             return attempt.provenAt != nil && !attempt.isProven(now: now)
         }
+        return isOld(outgoing.handshake?.attempt) || search.situation.chain.isTunnel && isOld(outgoing.proxy)
     }
 
     /// Records in the audit log each login that the next request contains, unless that use is recorded already.
     mutating func auditUses(_ context: inout FetchContext) {
-        for side in Side.allCases {
-            guard let attempt = outgoing[side], !attempt.isAudited else { continue }
+        for side in Side.allCases where outgoing[side]?.isAudited == false {
             outgoing[side]?.isAudited = true
+            guard let attempt = outgoing[side] else { continue }
             search.situation.audit(.credentialUsed, attempt, &context)
         }
     }

@@ -119,7 +119,9 @@ extension LoginResolution {
     /// Records a response of the server that is not a challenge. Returns a failure if the server's proof that it knows
     /// the password (`rspauth`) is wrong.
     mutating func recordServerAcceptance(_ response: TransferResponse, _ context: inout FetchContext) -> FetchFailure? {
-        guard var attempt = outgoing.server else { return nil }
+        // Taken out and put back, because copying an attempt is expensive.
+        guard var attempt = outgoing.server.take() else { return nil }
+        defer { outgoing.server = attempt }
         if let exchange = attempt.digestExchange {
             let info = AuthenticationInfo(fields: response.values(of: "Authentication-Info"))
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
@@ -139,7 +141,6 @@ extension LoginResolution {
                 accept(&attempt, path: search.situation.chain.hop.url.path, isProven: isProven, &context)
             }
         }
-        outgoing.server = attempt
         return nil
     }
 

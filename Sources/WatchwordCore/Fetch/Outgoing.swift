@@ -7,25 +7,35 @@ struct Outgoing: Sendable, Equatable {
     /// The checks of the proofs (`rspauth`) that the response to the last request may contain.
     var proofs: [ResponseProof] = []
 
+    /// Read and changed in place, because copying an attempt is expensive.
     subscript(side: Side) -> Attempt? {
-        get { side == .server ? server : proxy }
-        set {
+        _read {
             switch side {
-            case .server: server = newValue
-            case .proxy: proxy = newValue
+            case .server: yield server
+            case .proxy: yield proxy
+            }
+        }
+        _modify {
+            switch side {
+            case .server: yield &server
+            case .proxy: yield &proxy
             }
         }
     }
 
     /// Sets `proofs` for the next request.
     mutating func recordProofs(isTunnel: Bool) {
-        proofs = [server, isTunnel ? nil : proxy].compactMap { $0.flatMap(ResponseProof.init) }
+        proofs = []
+        for side in [Side.server, .proxy] where side == .server || !isTunnel {
+            guard case .some = self[side]?.digestExchange, let proof = ResponseProof(self[side]) else { continue }
+            proofs.append(proof)
+        }
     }
 
     /// The attempt with a connection-level login (NTLM, Negotiate), if there is one.
     var handshake: (attempt: Attempt, side: Side)? {
-        if let server, server.challenge.isHandshake { return (server, .server) }
-        if let proxy, proxy.challenge.isHandshake { return (proxy, .proxy) }
+        if server?.challenge.isHandshake == true, let server { return (server, .server) }
+        if proxy?.challenge.isHandshake == true, let proxy { return (proxy, .proxy) }
         return nil
     }
 }

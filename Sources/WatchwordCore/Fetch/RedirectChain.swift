@@ -74,14 +74,13 @@ struct RedirectChain: Sendable {
 
     /// Returns where a response leads, and counts the redirect if it is one.
     mutating func lead(of response: TransferResponse, _ hosts: HostRules) -> Lead {
-        let plan = intent.plan
-        guard plan.maxRedirects > 0 else { return .nowhere }
+        guard intent.plan.maxRedirects > 0 else { return .nowhere }
         do throws(FetchFailure) {
             let next = try RedirectPolicy.next(
-                after: hop, response: response, hasAuthenticated: hasAuthenticated, plan.redirects)
+                after: hop, response: response, hasAuthenticated: hasAuthenticated, intent.plan.redirects)
             guard let next else { return .nowhere }
             redirects += 1
-            guard redirects <= plan.maxRedirects else { return .refused(tooMany) }  // guard: redirect-count
+            guard redirects <= intent.plan.maxRedirects else { return .refused(tooMany) }  // guard: redirect-count
             try hosts.check(next.url.origin)  // guard: redirect-to-denied-host
             return .onward(next)
         } catch {

@@ -24,7 +24,7 @@ public struct TransferOptions: Sendable, Equatable {
     public init(maxBodyBytes: Int = Limits.bodyBytes) { self.maxBodyBytes = maxBodyBytes }
 
     /// - Parameter inSteps: whether the response is delivered as soon as its header has been received.
-    init(_ params: FetchRunParams, inSteps: Bool) throws(FetchFailure) {
+    init(_ params: borrowing FetchRunParams, inSteps: Bool) throws(FetchFailure) {
         omittedHeaders = try HeaderPolicy.checkedOmissions(params.omitHeaders)
         connectTimeout = params.connectTimeoutMs.map { .milliseconds($0) }
         maxBodyBytes = params.maxBodyBytes ?? Limits.bodyBytes

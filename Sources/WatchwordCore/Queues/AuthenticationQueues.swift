@@ -120,6 +120,9 @@ public struct AuthenticationQueues: Sendable {
         queues.values.reduce(0) { $0 + $1.waiters.count } + inFlightAttempts.waitingCount
     }
 
+    /// Whether no fetch holds a lease.
+    var isEmpty: Bool { queues.isEmpty }
+
     /// The result of `take`.
     enum Taking: Sendable, Equatable {
         case taken

@@ -10,18 +10,21 @@ public struct FetchURL: Sendable, Hashable {
     public let path: ExactText
     /// The part after `?`; `nil` if there is no `?`.
     public let query: String?
+    /// The whole URL, without the default port of its scheme.
+    public let text: String
 
     init(origin: Origin, path: ExactText, query: String?) {
         self.origin = origin
         self.path = path
         self.query = query
+        var text = origin.text
+        text += path.string
+        if let query { text += "?\(query)" }
+        self.text = text
     }
 
     /// The request target in origin form (RFC 9112 section 3.2.1).
     public var requestTarget: String { query.map { "\(path)?\($0)" } ?? path.string }
-
-    /// The whole URL, without the default port of its scheme.
-    public var text: String { origin.text + requestTarget }
 }
 
 /// The scheme, host and port of a URL (RFC 6454 section 4). Credentials never cross from one origin to another.
@@ -46,6 +49,12 @@ public struct Origin: Sendable, Hashable {
 
     /// The form in a URL, without the default port of the scheme.
     public var text: String {
-        port == scheme.defaultPort ? "\(scheme.rawValue)://\(host)" : "\(scheme.rawValue)://\(host):\(port)"
+        var text = ""
+        // Leaves room for the rest of a URL.
+        text.reserveCapacity(host.utf8.count + 128)
+        text += scheme == .https ? "https://" : "http://"
+        text += host.string
+        if port != scheme.defaultPort { text += ":\(port)" }
+        return text
     }
 }

@@ -81,12 +81,12 @@ extension FetchRunParams {
         }
         proxy = try ProxyChoice(members)
         if let given = try members.object("tls") { tls = try TLSParams(given) }
-        timeoutMs = try members.integer("timeoutMs", in: 1...Limits.fetchTimeout.wholeMilliseconds)
+        timeoutMs = try members.integer("timeoutMs", in: Self.times)
         maxInlineBodyBytes =
             try members.integer("maxInlineBodyBytes", in: 0...Limits.inlineBodyBytes) ?? maxInlineBodyBytes
         maxRedirects = try members.integer("maxRedirects", in: 0...Limits.redirects) ?? maxRedirects
         if let given = try members.object("redirects") { redirects = try RedirectParams(given) }
-        connectTimeoutMs = try members.integer("connectTimeoutMs", in: 1...Limits.fetchTimeout.wholeMilliseconds)
+        connectTimeoutMs = try members.integer("connectTimeoutMs", in: Self.times)
         if let given = try members.elements("omitHeaders") {
             omitHeaders = given.compactMap(\.string)
             guard omitHeaders.count == given.count else { throw members.wrong("omitHeaders", "a list of strings") }
@@ -95,6 +95,8 @@ extension FetchRunParams {
         if let auth = try members.object("auth") { try readAuth(auth) }
         try readPace(members)
     }
+
+    private static let times = 1...Limits.fetchTimeout.wholeMilliseconds
 
     private mutating func readPace(_ members: Members) throws(InvalidParams) {
         maxBodyBytes = try members.integer("maxBodyBytes", in: 0...Limits.bodyBytes)
@@ -236,11 +238,13 @@ extension Members {
 extension Duration {
     /// Milliseconds, rounded down.
     public var wholeMilliseconds: Int {
-        Int(components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
+        let (seconds, attoseconds) = components
+        return Int(seconds * 1000 + attoseconds / 1_000_000_000_000_000)
     }
 
     /// Milliseconds, including the fraction.
     public var milliseconds: Double {
-        Double(components.seconds) * 1000 + Double(components.attoseconds) / 1e15
+        let (seconds, attoseconds) = components
+        return Double(seconds) * 1000 + Double(attoseconds) / 1e15
     }
 }

@@ -23,11 +23,11 @@ public enum IncomingMessage: Sendable, Equatable {
         }
         let idMember = json["id"]
         let id = idMember.flatMap(RequestID.init)
-        let problem = Self.problem(of: json, idIsInvalid: idMember != nil && id == nil)
+        let (method, params) = (json["method"], json["params"])
+        let problem = Self.problem(of: json, method, params, idIsInvalid: idMember != nil && id == nil)
         if let problem {
             self = Self.wrong(json, id: id, problem)
-        } else if let method = json["method"]?.string {
-            let params = json["params"]
+        } else if let method = method?.string {
             self =
                 id.map { .request(id: $0, method: method, params: params) }
                 ?? .notification(method: method, params: params)
@@ -42,12 +42,12 @@ public enum IncomingMessage: Sendable, Equatable {
         return id.map { .empty(id: $0, reason: problem) } ?? .invalid(id: .null, reason: problem)
     }
 
-    private static func problem(of json: JSON, idIsInvalid: Bool) -> String? {
+    private static func problem(of json: JSON, _ method: JSON?, _ params: JSON?, idIsInvalid: Bool) -> String? {
         if idIsInvalid { return "id must be a string, an integer or null" }
         if json["jsonrpc"]?.string != "2.0" { return "jsonrpc must be the string \"2.0\"" }
-        if let method = json["method"] {
+        if let method {
             if method.kind != .string { return "method must be a string" }
-            if let params = json["params"], params.kind != .object, params.kind != .array {
+            if let params, params.kind != .object, params.kind != .array {
                 return "params must be an object or an array"
             }
         } else if json["result"] == nil && json["error"] == nil {

@@ -7,6 +7,8 @@ extension String {
     /// Returns the text with at most `limit` characters and an ellipsis. A longer text loses its middle, because the end of a
     /// path or name is as informative as its beginning.
     public func shortened(to limit: Int) -> String {
+        // A fast path: printable ASCII is shown as it is.
+        if utf8.count <= limit, utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return self }
         let count = unicodeScalars.count
         guard count > limit else { return DisplayText.escaped(unicodeScalars) }
         let end = limit / 3

@@ -1,3 +1,4 @@
+internal import Glibc
 public import JSONText
 
 /// Text that identifies something: a user, a realm, a domain, a host, a path. Values are equal only if their bytes are equal.
@@ -24,8 +25,11 @@ public struct ExactText: Sendable {
     public var json: JSON { .string(string) }
 
     /// Whether the bytes start with the bytes of `prefix`.
-    // guard: identity-prefix-is-bytes
-    public func hasPrefix(_ prefix: ExactText) -> Bool { utf8.starts(with: prefix.utf8) }
+    public func hasPrefix(_ prefix: ExactText) -> Bool {
+        var (text, prefix) = (string, prefix.string)
+        // guard: identity-prefix-is-bytes
+        return text.withUTF8 { text in prefix.withUTF8 { text.hasPrefix($0) } }
+    }
 
     /// Whether the bytes end with the bytes of `suffix`.
     public func hasSuffix(_ suffix: ExactText) -> Bool {
@@ -37,13 +41,20 @@ extension ExactText: Hashable {
     public static func == (left: ExactText, right: ExactText) -> Bool {
         var (left, right) = (left.string, right.string)
         // guard: identity-is-bytes
-        return left.withUTF8 { left in right.withUTF8 { left.count == $0.count && left.elementsEqual($0) } }
+        return left.withUTF8 { left in right.withUTF8 { left.count == $0.count && left.hasPrefix($0) } }
     }
 
     public func hash(into hasher: inout Hasher) {
         var text = string
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         hasher.combine(utf8.count)
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    fileprivate func hasPrefix(_ prefix: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let start = baseAddress, let other = prefix.baseAddress else { return prefix.isEmpty }
+        return prefix.count <= count && memcmp(start, other, prefix.count) == 0
     }
 }
 

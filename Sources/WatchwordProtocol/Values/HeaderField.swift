@@ -11,7 +11,15 @@ public struct HeaderField: Sendable, Equatable {
     }
 
     /// Whether the name of the field is `other`, without regard to ASCII case (RFC 9110 section 5.1).
-    public func isNamed(_ other: String) -> Bool { name.equalsIgnoringASCIICase(other) }
+    public func isNamed(_ other: String) -> Bool {
+        var (name, other) = (self.name, other)
+        return name.withUTF8 { name in
+            other.withUTF8 { other in
+                name.count == other.count
+                    && name.indices.allSatisfy { name[$0].asciiLowercased == other[$0].asciiLowercased }
+            }
+        }
+    }
 }
 
 extension [HeaderField] {
@@ -39,8 +47,9 @@ extension StringProtocol {
     /// The text with the letters A to Z in lower case, and no other change.
     @inlinable
     public var asciiLowercased: String {
-        let isLowercased = utf8.allSatisfy { $0 == $0.asciiLowercased }
-        return isLowercased ? String(self) : String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self)
+        var text = String(self)
+        let isLowercased = text.withUTF8 { $0.allSatisfy { $0 == $0.asciiLowercased } }
+        return isLowercased ? text : String(decoding: text.utf8.map(\.asciiLowercased), as: UTF8.self)
     }
 }
 

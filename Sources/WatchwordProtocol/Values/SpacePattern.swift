@@ -27,9 +27,8 @@ public struct SpacePattern: Sendable, Hashable {
     }
 
     public init(_ space: ProtectionSpace) {
-        self.init(
-            scheme: space.scheme, host: space.host, port: space.port, realm: space.realm,
-            authenticationMethod: space.authenticationMethod, proxyType: space.proxyType)
+        (scheme, proxyType, host, port) = (space.scheme, space.proxyType, space.host, space.port)
+        (realm, authenticationMethod) = (space.realm, space.authenticationMethod)
     }
 
     public func matches(_ space: ProtectionSpace) -> Bool {
