@@ -57,7 +57,7 @@ extension ServiceSession {
         }
         return KeyringItem(
             id: id, label: properties["Label"]?.text ?? "", attributes: attributes, secret: nil,
-            isLocked: properties["Locked"]?.flag ?? false, created: properties["Created"]?.number ?? 0)
+            isLocked: properties["Locked"]?.flag ?? false)
     }
 
     private func withSecret(_ item: KeyringItem, _ call: KeyringCall) throws(KeyringFailure) -> KeyringItem? {

@@ -75,8 +75,6 @@ final class Variant {
 
     var flag: Bool? { type == "b" ? g_variant_get_boolean(pointer) != 0 : nil }
 
-    var number: UInt64? { type == "t" ? UInt64(g_variant_get_uint64(pointer)) : nil }
-
     /// The paths of an `ao`; empty for another type.
     var paths: [String] { type == "ao" ? children.compactMap(\.text) : [] }
 

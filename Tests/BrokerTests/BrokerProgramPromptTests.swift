@@ -244,7 +244,7 @@ import WatchwordProtocol
 }
 
 extension Broker {
-    nonisolated fileprivate var hasNoProgramPrompts: Bool { assumeIsolated { $0.desks.programPrompts.isEmpty } }
+    nonisolated fileprivate var hasNoProgramPrompts: Bool { assumeIsolated { $0.desks.programPrompts.open.isEmpty } }
 
     nonisolated fileprivate func send(_ line: String, from connection: ConnectionID) {
         Array((line + "\n").utf8).withUnsafeBytes { received($0, from: connection) }

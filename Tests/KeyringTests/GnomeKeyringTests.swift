@@ -24,7 +24,6 @@ import WatchwordProtocol
             #expect(item.attributes[Self.schema] == "org.gnome.keyring.NetworkPassword")
             #expect(item.secret == secret("geheim"))
             #expect(!item.isLocked)
-            #expect(item.created > 1_700_000_000)
 
             #expect(try await keyring.remove(id, ifSecretIs: "other").get() == false)
             #expect(try await keyring.remove(id, ifSecretIs: "geheim").get() == true)

@@ -66,7 +66,7 @@ import WatchwordProtocol
         let plan = try FetchPlan(params, subscription: nil)
         let rule = ProxyRule(endpoint: try proxy.map { try ProxyEndpoint($0) })
         let environment = FetchEnvironment(now: .zero, proxy: rule, clientNonces: .fixed("c"))
-        var (machine, context) = (machine(plan), FetchContext(environment))
+        var (machine, context) = (machine(plan), FetchContext(environment: environment))
         _ = machine.handle(.started, &context)
         let field = HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
         let step = try #require(machine.handle(.received(TransferResponse(status: 401, headers: [field])), &context))

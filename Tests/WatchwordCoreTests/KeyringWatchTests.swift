@@ -10,7 +10,7 @@ import WatchwordProtocol
             id: id, label: "",
             attributes: KeyringAttributes.everything.merging(
                 ["server": "h", "protocol": scheme, "user": "bob"]) { own, _ in own },
-            secret: nil, isLocked: isLocked, created: 0)
+            secret: nil, isLocked: isLocked)
     }
 
     /// Returns the changes that result from the pending signals if the keyring has `items`.

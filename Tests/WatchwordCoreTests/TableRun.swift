@@ -205,11 +205,11 @@ struct TableRun {
 
 /// Returns an item as the keyring would return it.
 func item(
-    _ id: String, _ attributes: [ExactText: ExactText], _ password: String?, created: UInt64 = 0
+    _ id: String, _ attributes: [ExactText: ExactText], _ password: String?
 ) -> KeyringItem {
     KeyringItem(
         id: "/items/\(id)", label: id, attributes: attributes, secret: password.map { secret($0) },
-        isLocked: password == nil, created: created)
+        isLocked: password == nil)
 }
 
 /// Returns the attributes with which Watchword stores a credential.

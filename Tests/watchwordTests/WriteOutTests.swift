@@ -77,3 +77,10 @@ import WatchwordProtocol
         #expect(log.method == "GET" && log.redirects == 1 && log.headerBytes == 3 * "HTTP/1.1 200 \r\n\r\n".utf8.count)
     }
 }
+
+extension WriteOut {
+    /// Returns the text for standard output.
+    fileprivate func text(_ facts: WriteOutFacts) -> String {
+        texts(facts).filter { $0.stream == .output }.map(\.text).joined()
+    }
+}

@@ -11,11 +11,6 @@ struct DeskReference<Desk: AnyObject>: Sendable {
     }
 
     /// Returns a function that may be called on any thread; `action` runs in a later turn.
-    func callback(_ action: @escaping @Sendable (Desk) -> Void) -> @Sendable () -> Void {
-        { [broker, desk] in broker.loop.post { broker.assumeIsolated { action(desk($0)) } } }
-    }
-
-    /// Returns a function that may be called on any thread; `action` runs in a later turn.
     func callback<Value: Sendable>(_ action: @escaping @Sendable (Desk, Value) -> Void) -> @Sendable (Value) -> Void {
         { [broker, desk] value in broker.loop.post { broker.assumeIsolated { action(desk($0), value) } } }
     }

@@ -13,15 +13,13 @@ final class ProgramPromptDesk {
     private let clients: ClientRegistry
     private let questions: QuestionDesk
     private let reference: DeskReference<ProgramPromptDesk>
-    private var open: [String: OpenPrompt] = [:]
+    private(set) var open: [String: OpenPrompt] = [:]
     private var lastNumber = 0
 
     init(_ questions: QuestionDesk, _ reference: DeskReference<ProgramPromptDesk>) {
         (context, audit, clients) = (questions.context, questions.audit, questions.clients)
         (self.questions, self.reference) = (questions, reference)
     }
-
-    var isEmpty: Bool { open.isEmpty }
 
     /// `prompt/ask`: the call is answered when an agent has answered, or when no agent will.
     func ask(_ prompt: ProgramPrompt, _ call: Call<PromptAsk>, from client: ClientConnection) throws(RPCError) {

@@ -3,9 +3,9 @@ internal import WatchwordProtocol
 /// The state that all fetches share, and the environment of the current event.
 struct FetchContext: Sendable {
     /// The environment when the current event arrived.
-    var environment: FetchEnvironment
-    var session: SessionCache
-    var keyring: KeyringRecord
+    var environment = FetchEnvironment.none
+    var session = SessionCache()
+    var keyring = KeyringRecord()
     var queues = AuthenticationQueues()
     var forgets = ForgetLog()
     var refusals = RefusalLog()
@@ -15,15 +15,6 @@ struct FetchContext: Sendable {
     /// Whether the broker is locked: stored credentials are neither used nor added.
     var isLocked = false
     var outbox = FetchOutbox()
-
-    init(
-        _ environment: FetchEnvironment = .none, session: SessionCache = SessionCache(),
-        keyring: KeyringRecord = KeyringRecord()
-    ) {
-        self.environment = environment
-        self.session = session
-        self.keyring = keyring
-    }
 
     var now: Duration { environment.now }
 

@@ -10,18 +10,15 @@ public struct KeyringItem: Sendable, Equatable {
     /// `nil` while the item is locked, and if secrets were not requested.
     public var secret: Secret?
     public var isLocked: Bool
-    /// Seconds since 1970; 0 if unknown.
-    public var created: UInt64
 
     public init(
-        id: String, label: String, attributes: [ExactText: ExactText], secret: Secret?, isLocked: Bool, created: UInt64
+        id: String, label: String, attributes: [ExactText: ExactText], secret: Secret?, isLocked: Bool
     ) {
         self.id = id
         self.label = label
         self.attributes = attributes
         self.secret = secret
         self.isLocked = isLocked
-        self.created = created
     }
 }
 

@@ -41,12 +41,6 @@ public struct Origin: Sendable, Hashable {
     /// The port, from 1 to 65,535.
     public let port: Int
 
-    init(scheme: Scheme, host: ExactText, port: Int) {
-        self.scheme = scheme
-        self.host = host
-        self.port = port
-    }
-
     /// The form in a URL, without the default port of the scheme.
     public var text: String {
         var text = ""

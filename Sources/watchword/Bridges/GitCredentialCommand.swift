@@ -52,7 +52,7 @@ struct GitCredentialCommand: ParsableCommand {
             connection.callLimit = operation == .get ? Patience.withTheBroker : Patience.withPeople
             try connection.initialize(
                 name: "git-credential-watchword", version: WatchwordVersion.current, delivery: nil)
-            let helper = GitHelper(connection, description, pattern)
+            let helper = GitHelper(connection: connection, description: description, pattern: pattern)
             switch operation {
             case .get: try helper.get()
             case .store: try helper.store(keep.persistence)
@@ -79,10 +79,6 @@ private struct GitHelper {
     let connection: BrokerConnection
     let description: GitDescription
     let pattern: SpacePattern
-
-    init(_ connection: BrokerConnection, _ description: GitDescription, _ pattern: SpacePattern) {
-        (self.connection, self.description, self.pattern) = (connection, description, pattern)
-    }
 
     func get() throws(ClientFailure) {
         if let found = try released(pattern) {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import JSONText
 import WatchwordClient
 import WatchwordProtocol
@@ -11,12 +10,7 @@ struct SocketOption: ParsableArguments {
             "The broker's socket, instead of $WATCHWORD_SOCKET or the default path.", valueName: "path"))
     var socket: String?
 
-    var location: SocketLocation { Self.location(explicit: socket) }
-
-    static func location(explicit: String?) -> SocketLocation {
-        SocketLocation(
-            explicit: explicit, environment: { name in getenv(name).map { String(cString: $0) } }, uid: getuid())
-    }
+    var location: SocketLocation { SocketLocation(ofThisProcess: socket) }
 
     /// Calls one method of the running broker, and does not start one. Prints errors in one line and throws an `ExitCode`.
     func call(_ method: some CallableMethod, within limit: Duration = Patience.withTheBroker) throws -> JSON {

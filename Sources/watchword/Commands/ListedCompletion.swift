@@ -13,7 +13,7 @@ extension CompletionKind {
         .custom { words, _, prefix in
             let option = words.firstIndex(of: "--socket").map { words.index(after: $0) }
             let socket = option.flatMap { words.indices.contains($0) ? words[$0] : nil }
-            guard let connection = try? BrokerConnection(SocketOption.location(explicit: socket)) else { return [] }
+            guard let connection = try? BrokerConnection(SocketLocation(ofThisProcess: socket)) else { return [] }
             connection.callLimit = .seconds(2)
             let elements = (try? connection.call(method))?[list]?.elements ?? []
             let values = elements.compactMap { path.reduce($0) { (value: JSON?, name) in value?[name] }?.string }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import WatchwordClient
 import WatchwordProtocol
 
 /// A fast parser for `watchword fetch` with the options that most scripts use. For the 70 options of `fetch`, ArgumentParser
@@ -81,7 +82,7 @@ struct CommonOptionsParser: Equatable {
         if silent && !showError { StandardError.beSilent() }
         let isMixed = isatty(STDOUT_FILENO) == 1 && output == nil
         try FetchBatch(
-            items: [item], location: SocketOption.location(explicit: socket), mayStart: !noStart,
+            items: [item], location: SocketLocation(ofThisProcess: socket), mayStart: !noStart,
             showsProgress: !silent && !isMixed
         ).run()
     }

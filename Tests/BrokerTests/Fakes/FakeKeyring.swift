@@ -70,8 +70,7 @@ final class FakeKeyring: KeyringPort {
             state.last += 1
             state.items.append(
                 KeyringItem(
-                    id: "/item/\(state.last)", label: label, attributes: attributes, secret: secret, isLocked: false,
-                    created: 0))
+                    id: "/item/\(state.last)", label: label, attributes: attributes, secret: secret, isLocked: false))
             return "/item/\(state.last)"
         }
     }

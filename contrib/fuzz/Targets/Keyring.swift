@@ -37,7 +37,7 @@ func checkKeyring(_ bytes: [UInt8]) throws {
         if isExact { try hold(ours.allSatisfy { item.attributes[$0] == $1 }, "a partial match is taken for exact") }
     }
     for user in items.compactMap({ $0.attributes["user"] }) where !user.isEmpty {
-        var stored = KeyringItem(id: "own", label: "", attributes: [:], secret: nil, isLocked: false, created: 0)
+        var stored = KeyringItem(id: "own", label: "", attributes: [:], secret: nil, isLocked: false)
         stored.attributes = KeyringAttributes.attributes(for: SpacePattern(space), Account(user: user))
         stored.secret = Secret(capacity: 0) { _ in 0 }
         guard case .credential(let own, "own", true) = find([stored]), own.user == user else {
@@ -85,7 +85,7 @@ private func checkListing(_ items: [KeyringItem]) throws {
 
 extension KeyringItem {
     fileprivate init(_ lines: some Sequence<String>, id: String) {
-        self.init(id: id, label: "", attributes: [:], secret: nil, isLocked: false, created: 0)
+        self.init(id: id, label: "", attributes: [:], secret: nil, isLocked: false)
         for line in lines {
             let sides = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             if sides.count == 2 { attributes[ExactText(sides[0])] = ExactText(sides[1]) }

@@ -95,9 +95,4 @@ struct WriteOut {
         }
         return texts
     }
-
-    /// Returns the text for standard output.
-    func text(_ facts: WriteOutFacts) -> String {
-        texts(facts).filter { $0.stream == .output }.map(\.text).joined()
-    }
 }
