@@ -84,7 +84,8 @@ final class FetchMethods {
         }
         session.handleSuspension()
         plan.canResendBody = connection.profile.subscription?.asksNeedBody ?? false
-        let stream = params.attachedBody.map { bodies.makeStream($0, storesCopy: !plan.canResendBody, for: connection) }
+        let storesCopy = !plan.canResendBody && !plan.options.switchesProtocol
+        let stream = params.attachedBody.map { bodies.makeStream($0, storesCopy: storesCopy, for: connection) }
         if let stream { plan.body = .stream(stream) }
         // guard: answer-of-the-program
         let (program, subject) = (connection.program.tag, currentSubject(of: connection))

@@ -14,6 +14,8 @@ final class FrontAnswer {
     var body: OpenBody?
     /// Whether a read of the body is pending.
     var isReading = false
+    /// Why the request cannot be answered, found while its body was received.
+    var refusal: FrontRefusal?
     var proofs: [ResponseProof] = []
     /// The usage of the quota for open bodies.
     var share: Quota.Share?

@@ -12,6 +12,8 @@ public import WatchwordProtocol
 public final class FrontServer {
     /// The maximum number of connections of one front.
     private static let connectionsOfFront = 4096
+    /// The maximum number of connections of one process to all fronts. A connection with a tunnel needs two descriptors.
+    private static var connectionsOfProgram: Int { min(connectionsOfFront / 2, Descriptors.ofClients / 3) }
 
     let loop: EventLoop
     let log: Logger
@@ -23,6 +25,8 @@ public final class FrontServer {
     private let finder = PeerFinder()
     private var listeners: [FrontID: FrontListener] = [:]
     private var connections: [FrontID: [ObjectIdentifier: FrontConnection]] = [:]
+    /// The number of connections by process.
+    private var programs: [Int32: Int] = [:]
 
     public init(on loop: EventLoop, log: Logger) {
         (self.loop, self.log) = (loop, log)
@@ -91,6 +95,26 @@ public final class FrontServer {
         connections[listener.front, default: [:]][ObjectIdentifier(connection)] = connection
         return connection
     }
+
+    /// Counts an identified connection. Returns `false` if its process has too many.
+    func take(_ pid: Int32) -> Bool {
+        // guard: front-connections-of-a-program
+        guard programs[pid, default: 0] < Self.connectionsOfProgram else {
+            log.warning("too many connections of a program to fronts", metadata: ["pid": "\(pid)"])
+            return false
+        }
+        programs[pid, default: 0] += 1
+        return true
+    }
+
+    /// Ends the count of a connection that was taken.
+    func release(_ pid: Int32) {
+        let count = programs[pid, default: 0] - 1
+        programs[pid] = count > 0 ? count : nil
+    }
+
+    /// Whether there are descriptors for another tunnel.
+    var hasRoomForTunnel: Bool { Descriptors().hasRoom }
 
     func remove(_ connection: FrontConnection) {
         connections[connection.front]?[ObjectIdentifier(connection)] = nil

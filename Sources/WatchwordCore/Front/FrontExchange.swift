@@ -9,6 +9,9 @@ public struct FrontExchange: Sendable {
     /// The value of `Authorization` that the program has sent, if any. Then the program logs in, not the broker.
     private let authorization: Secret?
     private let isTunnel: Bool
+    /// Fields that only a front sends.
+    private var hopByHop: [HeaderField] = []
+    private let switchesProtocol: Bool
     /// The ports of fronts, to which the fetch must not connect.
     public var deniedPorts: [Int] = []
     /// The number of the program's connection, if its connections to the origin must not be shared.
@@ -37,6 +40,12 @@ public struct FrontExchange: Sendable {
         }
         authorization = request.authorization
         isTunnel = false
+        switchesProtocol = request.upgrade != nil
+        if let upgrade = request.upgrade {
+            hopByHop = [HeaderField("Connection", "Upgrade"), HeaderField("Upgrade", upgrade)]
+        } else if request.acceptsTrailers {
+            hopByHop = [HeaderField("Connection", "TE"), HeaderField("TE", "trailers")]
+        }
     }
 
     /// Opens a tunnel for CONNECT.
@@ -47,12 +56,18 @@ public struct FrontExchange: Sendable {
         params.maxRedirects = 0
         authorization = nil
         isTunnel = true
+        switchesProtocol = false
     }
 
     /// Adapts the plan made from `params`.
     public func adapt(_ plan: inout FetchPlan) {
         plan.options.wholeBodyBytes = Self.wholeBodyBytes
         (plan.deniedPorts, plan.program) = (deniedPorts, program)
+        plan.headers += hopByHop
+        if switchesProtocol {
+            plan.options.switchesProtocol = true
+            plan.options.omittedHeaders.insert("expect")
+        }
         if let authorization { plan.originLogin = .program(authorization) }
         guard isTunnel else { return }
         plan.originLogin = .tunnel

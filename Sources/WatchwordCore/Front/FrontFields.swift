@@ -34,13 +34,22 @@ public struct FrontFields: Sendable {
     /// Returns the fields of the origin's response for the program, with `Via` at the end. The front adds the framing.
     /// - Throws: `FrontRefusal` with status 502 if the origin demands a login to a proxy: a program would answer with the
     ///   token of the front.
-    public func response(status: Int, _ headers: [HeaderField]) throws(FrontRefusal) -> [HeaderField] {
+    public func response(
+        status: Int, _ headers: [HeaderField], to request: FrontRequest
+    ) throws(FrontRefusal) -> [HeaderField] {
         // guard: front-407-of-origin
         guard status != 407 else {
             throw FrontRefusal(
                 502, "407-of-origin", "the server sent status 407, which only a proxy may send; check its address")
         }
-        return forwarded(headers, without: ["content-length"]) + [via(minorVersion: 1)]
+        let trailers = request.acceptsTrailers ? headers.filter { $0.isNamed("Trailer") } : []
+        return forwarded(headers, without: ["content-length"]) + trailers + [via(minorVersion: 1)]
+    }
+
+    /// Returns the trailers of the origin's response for the program; none unless it accepts them.
+    public static func trailers(_ trailers: [HeaderField], to request: FrontRequest) -> [HeaderField] {
+        guard request.acceptsTrailers else { return [] }  // guard: front-unwanted-trailers
+        return trailers.filter { FrontTrailers.allows($0.name) }
     }
 
     private func via(minorVersion: Int) -> HeaderField { HeaderField("Via", "1.\(minorVersion) \(pseudonym)") }

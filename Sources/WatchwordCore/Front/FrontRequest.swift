@@ -71,6 +71,9 @@ public struct FrontRequest: Sendable, Equatable {
         return !["basic", "digest", "bearer"].contains { Array($0.utf8) == scheme }
     }
 
+    /// Whether the program accepts trailers (RFC 9110 section 6.5.1).
+    public var acceptsTrailers: Bool { minorVersion == 1 && headers.hasElement("trailers", of: "TE") }
+
     /// Whether the request opens a tunnel (RFC 9110 section 9.3.6).
     public var isConnect: Bool { method == "CONNECT" }
 }

@@ -1,0 +1,126 @@
+"""HTTP/1.1 through a front: trailers, pipelining and bodies that break off (RFC 9110, RFC 9112)."""
+import os
+import resource
+import socket
+import subprocess
+
+import pytest
+
+from rig.bodies import eventually
+from rig.client import password_answer
+from rig.local_fronts import exchange, open_proxy, run
+from rig.scripted import response
+
+TRAILED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum, Set-Cookie\r\n\r\n"
+           b"5\r\nhello\r\n0\r\nX-Sum: 42\r\nSet-Cookie: a=b\r\nTransfer-Encoding: gzip\r\n\r\n")
+
+
+def request(url, *fields, path="/", method="GET"):
+    lines = [f"{method} {url}{path} HTTP/1.1", "Host: x", *fields]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+@pytest.fixture
+def address(stage):
+    return open_proxy(stage.client())[0]
+
+
+@pytest.mark.parametrize("field, trailers", [
+    ("TE: trailers", b"0\r\nX-Sum: 42\r\n\r\n"), ("TE: gzip;q=1, Trailers", b"0\r\nX-Sum: 42\r\n\r\n"),
+    ("TE: gzip", b"0\r\n\r\n"), ("Accept: */*", b"0\r\n\r\n")])
+def test_trailers_are_passed_on_to_who_accepts_them(stage, address, field, trailers):
+    server = stage.server(lambda asked: TRAILED)
+    received = exchange(address, request(server.url, field, "Connection: close"))
+    head, body = received.split(b"\r\n\r\n", 1)
+    assert body == b"5\r\nhello\r\n" + trailers
+    wants = b"X-Sum" in trailers
+    assert (b"\r\nTrailer: X-Sum, Set-Cookie" in head) == wants
+    asked = server.requests[0]
+    assert (asked.header("TE"), asked.header("Connection")) == (("trailers", "TE") if wants else (None, None))
+
+
+def test_a_program_that_has_sent_everything_gets_all_responses(stage, address):
+    server = stage.server(lambda asked: response(200, asked.target.encode() * 1000))
+    requests = b"".join(request(server.url, path=f"/{number}") for number in range(6))
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(requests)
+        connection.shutdown(socket.SHUT_WR)
+        received = b""
+        while part := connection.recv(1 << 16):
+            received += part
+    assert [part.split(b"\r\n\r\n")[1] for part in received.split(b"HTTP/1.1 200")[1:]] == [
+        f"/{number}".encode() * 1000 for number in range(6)]
+
+
+@pytest.mark.parametrize("rest", [b"zz\r\n", b"5\r\nabcdeXX", b"-1\r\n"])
+def test_a_malformed_chunk_in_a_streamed_body_ends_with_400(stage, address, rest):
+    server = stage.server(lambda asked: None)
+    part = os.urandom(100_000)
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(request(server.url, "Transfer-Encoding: chunked", method="POST"))
+        connection.sendall(f"{len(part):x}\r\n".encode() + part + b"\r\n")
+        eventually(lambda: part in server.wire.replace(b"\r\n", b"") or len(server.wire) > len(part), "the origin has got the part")
+        connection.sendall(rest)
+        received = b""
+        while more := connection.recv(1 << 16):
+            received += more
+    assert received.startswith(b"HTTP/1.1 400 ") and b"malformed chunk" in received
+    assert b"\r\n0\r\n\r\n" not in server.wire, "the origin must not take the part for the whole body"
+
+
+def test_a_small_body_in_many_chunks(stage, address):
+    server = stage.server(lambda asked: response(200, asked.body))
+    body = os.urandom(20_000)
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
+    received = exchange(address, request(server.url, "Transfer-Encoding: chunked", "Connection: close", method="POST") + chunks + b"0\r\n\r\n")
+    assert received.split(b"\r\n\r\n", 1)[1] == body
+    assert server.requests[0].header("Content-Length") == "20000"
+
+
+def test_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, account, tls, nginx_tls, tmp_path):
+    broker = stage.configured(
+        f'[proxy]\nurl = "{squid.url("tls-basic")}"\n[front]\ntunnel-ports = [{nginx_tls.port}]\n', "--ca-file", str(tls / "ca.pem"))
+    asked = []
+    client = stage.client(answer=lambda challenge: asked.append(challenge) or password_answer(*account), broker=broker)
+    assert "result" in client.call("agent/register", {"name": "tests"})
+    url = f"https://localhost:{nginx_tls.port}"
+    done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), f"{url}/open.txt", "-o", str(tmp_path / "large"), f"{url}/large.bin")
+    assert done.stdout == b"open page\n", done
+    assert (tmp_path / "large").read_bytes() == (nginx_tls.log_path.parent / "www" / "large.bin").read_bytes()
+    assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"]
+    status = lambda: client.call("server/status", {})["result"]["fetches"]["running"]
+    eventually(lambda: status() == 0, "the tunnels have ended")
+
+
+def test_a_large_upload_in_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, account, tls):
+    received = []
+    server = stage.server(lambda asked: received.append(asked.body) or response(200, b"taken"))
+    broker = stage.configured(
+        f'[proxy]\nurl = "{squid.url("tls-open")}"\n[front]\ntunnel-ports = [{server.port}]\n', "--ca-file", str(tls / "ca.pem"))
+    address, _ = open_proxy(stage.client(broker=broker))
+    body = os.urandom(5 << 20)
+    with socket.create_connection(address, timeout=30) as connection:
+        connection.sendall(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        assert connection.recv(1 << 16).endswith(b"taken")
+    assert received == [body]
+
+
+def test_one_program_cannot_take_all_connections(stage):
+    broker = stage.broker()
+    resource.prlimit(broker.process.pid, resource.RLIMIT_NOFILE, (600, 600))
+    client = stage.client(broker=broker)
+    address, _ = open_proxy(client)
+    connections = []
+    try:
+        for _ in range(400):
+            connections.append(socket.create_connection(address, timeout=20))
+        eventually(lambda: "too many connections of a program" in broker.log, "the limit is reached")
+        server = stage.server(lambda asked: response(200, b"page"))
+        done = subprocess.run(
+            ["curl", "-sS", "--noproxy", "", "-x", f"http://{address[0]}:{address[1]}", server.url], capture_output=True, timeout=30)
+        assert done.stdout == b"page", done
+    finally:
+        for connection in connections:
+            connection.close()
