@@ -38,7 +38,8 @@ extension EasyHandle {
             case .stream(let stream)?:
                 let isSmall = request.options.switchesProtocol
                 try setStreamedBody(
-                    size: stream.size, bufferBytes: isSmall ? EngineLimits.frontChunkBytes : EngineLimits.streamedChunkBytes)
+                    size: stream.size,
+                    bufferBytes: isSmall ? EngineLimits.frontChunkBytes : EngineLimits.streamedChunkBytes)
             case .bytes(let bytes)?: try setBody(bytes)
             case nil: try setBody([])
             }

@@ -72,7 +72,9 @@ final class RunningService {
             )
             broker.watchKeyring()
             fronts.serve(broker)
+            if let front = manager.sockets?.front { try fronts.adopt(front) }
             broker.openFronts()
+            fronts.closeUnused()
             try listen(on: socket, restricted: location.restricted)
             _ = try ServiceSignals(on: loop) { [unowned self] in serve($0) }
         } catch let failure as SocketFailure {

@@ -1,4 +1,4 @@
-// Load generator for an HTTP proxy: CONNECTIONS connections that are kept, with one GET request outstanding on each, N in all.
+// Load generator for an HTTP proxy: CONNECTIONS permanent connections with one GET request outstanding on each, N in all.
 // Build: cc -O2 proxy_load.c -o proxy_load
 // Run: proxy_load PORT CONNECTIONS N URL
 // Connects to 127.0.0.1. A response without status 200 or Content-Length, and a closed connection, are errors: exits with 1.

@@ -17,6 +17,8 @@ final class FrontAnswer {
     /// Why the request cannot be answered, found while its body was received.
     var refusal: FrontRefusal?
     var proofs: [ResponseProof] = []
+    /// The source of the bytes that the program sends in another protocol.
+    var source: BodySourceID?
     /// The usage of the quota for open bodies.
     var share: Quota.Share?
 

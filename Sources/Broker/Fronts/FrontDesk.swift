@@ -225,6 +225,7 @@ final class FrontDesk {
 
     private func finish(_ answer: FrontAnswer, keepsAlive: Bool) {
         programs[answer.connection]?.answer = nil
+        sender.releaseSource(of: answer)
         answer.link.endResponse(keepsAlive: keepsAlive)
     }
 

@@ -82,5 +82,10 @@ final class FrontSender {
     func drop(_ answer: FrontAnswer) {
         if let body = answer.body { transfers.cancel(body.transfer) }
         (answer.body, answer.share) = (nil, nil)
+        releaseSource(of: answer)
+    }
+
+    func releaseSource(of answer: FrontAnswer) {
+        if let source = answer.source.take() { transfers.release(source) }
     }
 }

@@ -1,4 +1,5 @@
 internal import Broker
+internal import CPlatform
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
@@ -11,6 +12,23 @@ final class PeerFinder: Sendable {
     /// The processes that were found last, the latest first: most programs open several connections.
     private let recent = Mutex<[Int32]>([])
     private static let remembered = 16
+    private let diagnosis = watchword_socket_diagnosis()
+
+    deinit {
+        if diagnosis >= 0 { close(diagnosis) }
+    }
+
+    /// Returns the socket at the other end of a connection; `nil` if no process has it open. Must be called on one thread.
+    func otherEnd(of socket: Int32) -> watchword_peer_socket? {
+        var peer = watchword_peer_socket()
+        return watchword_find_peer_socket(diagnosis, socket, &peer) == 0 ? peer : nil
+    }
+
+    /// Whether a program still has the other end of this connection open, perhaps for reading only.
+    func isPeerOpen(_ socket: Int32) -> Bool {
+        var peer = watchword_peer_socket()
+        return watchword_find_peer_socket(diagnosis, socket, &peer) != ENOTCONN
+    }
 
     /// Calls `completion` on another thread, with an unidentified peer if no process is found.
     /// - Parameters:

@@ -44,15 +44,17 @@ struct FrontTrailers {
 
     /// Fields that are not allowed in trailers, because they determine framing, routing or authentication (RFC 9110
     /// section 6.5.1). They are dropped.
-    private static let dropped: Set<String> = [
+    private static let dropped: FieldNames = [
         "authorization", "connection", "content-encoding", "content-length", "content-range", "content-type", "cookie",
-        "expect", "host", "keep-alive", "location", "max-forwards", "origin", "proxy-authenticate", "proxy-authorization",
-        "proxy-connection", "range", "sec-fetch-site", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "via",
+        "expect", "host", "keep-alive", "location", "max-forwards", "origin", "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection", "range", "sec-fetch-site", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
+        "via",
         "www-authenticate",
     ]
 
     /// Whether a field may be passed on as a trailer.
-    static func allows(_ name: String) -> Bool { !dropped.contains(name.asciiLowercased) }  // guard: front-trailer-names
+    static func allows(_ name: String) -> Bool { !dropped.contains(name) }  // guard: front-trailer-names
 
     mutating func add(_ line: UnsafeRawBufferPointer, byteCount: Int, _ limits: FrontLimits) throws(FrontRefusal) {
         self.byteCount += byteCount

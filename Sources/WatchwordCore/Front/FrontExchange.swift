@@ -6,6 +6,8 @@ public struct FrontExchange: Sendable {
     public static let wholeBodyBytes = 64 << 10
 
     public var params: FetchRunParams
+    /// The URL of `params`, if it is parsed already.
+    public let url: FetchURL?
     /// The value of `Authorization` that the program has sent, if any. Then the program logs in, not the broker.
     private let authorization: Secret?
     private let isTunnel: Bool
@@ -25,6 +27,7 @@ public struct FrontExchange: Sendable {
         _ request: FrontRequest, url: String, headers: [HeaderField], body: FrontBody, usesCredentials: Bool
     ) {
         params = FetchRunParams(url: url)
+        if case .absolute(let target) = request.target { self.url = target } else { self.url = nil }
         params.method = request.method
         params.headers = headers
         // The program's request is passed on as it is.
@@ -51,6 +54,7 @@ public struct FrontExchange: Sendable {
     /// Opens a tunnel for CONNECT.
     public init(tunnelTo host: ExactText, port: Int, usesCredentials: Bool) {
         params = FetchRunParams(url: "https://\(host):\(port)/")
+        url = nil
         params.interaction = usesCredentials ? .agent : .none
         params.useStorage = usesCredentials
         params.maxRedirects = 0

@@ -10,12 +10,12 @@ public struct FrontFields: Sendable {
     public init(pseudonym: String) { self.pseudonym = pseudonym }
 
     /// The fields that apply to one connection only (RFC 9110 section 7.6.1).
-    private static let hopByHop: Set<String> = [
+    private static let hopByHop: FieldNames = [
         "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
     /// Further fields that the broker sets in a request, because they determine its target, framing or credentials.
-    private static let setByBroker: Set<String> = [
+    private static let setByBroker: FieldNames = [
         "authorization", "content-length", "cookie2", "expect", "host", "http2-settings",
     ]
 
@@ -57,18 +57,18 @@ public struct FrontFields: Sendable {
     /// Whether an element of `Via` has the pseudonym as its second word (RFC 9110 section 7.6.3).
     private func hasPassed(_ headers: [HeaderField]) -> Bool {
         headers.elements(of: "Via").contains { element in
-            let words = element.split { $0 == " " || $0 == "\t" }
-            return words.count >= 2 && words[1].equalsIgnoringASCIICase(pseudonym)
+            let words = element.utf8.split { $0 == 0x20 || $0 == 0x09 }
+            return words.count >= 2 && Substring(words[1]).equalsIgnoringASCIICase(pseudonym)
         }
     }
 
-    private func forwarded(_ headers: [HeaderField], without others: Set<String>) -> [HeaderField] {
-        let named = Set(headers.elements(of: "Connection").map(\.asciiLowercased))
+    private func forwarded(_ headers: [HeaderField], without others: FieldNames) -> [HeaderField] {
+        let named = FieldNames(headers.elements(of: "Connection"))
         return headers.filter { field in
-            let name = field.name.asciiLowercased
+            let name = field.name
             return !Self.hopByHop.contains(name)  // guard: front-hop-by-hop
                 && !named.contains(name)  // guard: front-named-by-connection
-                && !name.hasPrefix("proxy-")  // guard: front-fields-for-proxies
+                && !Substring(name.utf8.prefix(6)).equalsIgnoringASCIICase("proxy-")  // guard: front-fields-for-proxies
                 && !others.contains(name)
         }
     }

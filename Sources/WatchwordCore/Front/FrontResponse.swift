@@ -22,7 +22,7 @@ public struct FrontResponse: Sendable, Equatable {
     public let bytes: [UInt8]
 
     /// The fields that the front itself writes.
-    private static let own: Set<String> = [
+    private static let own: FieldNames = [
         "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
     ]
 
@@ -38,8 +38,12 @@ public struct FrontResponse: Sendable, Equatable {
         let isInterim = (100..<200).contains(status)
         self.keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited && framing != .switched
         var head = "HTTP/1.1 \(Self.statusLine(status))\r\n"
-        for field in headers where !Self.own.contains(field.name.asciiLowercased) && Self.isName(field.name) {
-            head += "\(field.name): \(Self.sanitised(field.value))\r\n"
+        head.reserveCapacity(512)
+        for field in headers where !Self.own.contains(field.name) && Self.isName(field.name) {
+            head += field.name
+            head += ": "
+            head += Self.sanitised(field.value)
+            head += "\r\n"
         }
         let isTunnel = request.isConnect && (200..<300).contains(status)
         // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).
@@ -75,7 +79,7 @@ public struct FrontResponse: Sendable, Equatable {
 
     /// Returns the end of a chunked body.
     public static func lastChunk(trailers: [HeaderField] = []) -> [UInt8] {
-        let lines = trailers.filter { isName($0.name) && !own.contains($0.name.asciiLowercased) }
+        let lines = trailers.filter { isName($0.name) && !own.contains($0.name) }
             .map { "\($0.name): \(sanitised($0.value))\r\n" }
         return Array(("0\r\n" + lines.joined() + "\r\n").utf8)
     }
