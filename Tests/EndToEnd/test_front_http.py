@@ -89,8 +89,7 @@ def test_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, account, tls, n
     assert done.stdout == b"open page\n", done
     assert (tmp_path / "large").read_bytes() == (nginx_tls.log_path.parent / "www" / "large.bin").read_bytes()
     assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"]
-    status = lambda: client.call("server/status", {})["result"]["fetches"]["running"]
-    eventually(lambda: status() == 0, "the tunnels have ended")
+    eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfers have ended")
 
 
 def test_a_large_upload_in_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, account, tls):

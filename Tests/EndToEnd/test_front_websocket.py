@@ -58,7 +58,7 @@ def test_the_broker_logs_in_for_a_websocket(stage, echo, site, account, tls):
     assert len(asked) == 1 and echo.paths == ["/private/chat?room=1"] * 2
     lines = [line.split()[:3] for line in site.wait_for_log("101", times=2).splitlines()]
     assert lines == [["401", "-", "/private/chat?room=1"], *[["101", account[0], "/private/chat?room=1"]] * 2]
-    eventually(lambda: client.call("server/status", {})["result"]["fetches"]["running"] == 0, "the fetches have ended")
+    eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfers have ended")
 
 
 def test_bytes_that_follow_the_handshake_at_once_are_passed_on(stage, echo):
@@ -82,8 +82,8 @@ def test_the_end_of_one_side_is_the_end_of_the_other(stage, echo):
     with socket.create_connection((host, port), timeout=20) as connection:
         connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}:{port}\r\n{HANDSHAKE}\r\n".encode())
         assert receive_response(connection)[0].startswith(b"HTTP/1.1 101 ")
-        assert client.call("server/status", {})["result"]["fetches"]["running"] == 1
-    eventually(lambda: client.call("server/status", {})["result"]["fetches"]["running"] == 0, "the fetch has ended")
+        assert client.call("server/status", {})["result"]["engine"]["running"] == 1
+    eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfer has ended")
 
 
 def test_a_server_that_does_not_switch_gives_an_ordinary_response(stage):

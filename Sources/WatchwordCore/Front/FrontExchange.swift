@@ -19,6 +19,8 @@ public struct FrontExchange: Sendable {
     /// The number of the program's connection, if its connections to the origin must not be shared.
     public var program: Int?
 
+    private static let omittedHeaders: Set<String> = ["accept", "user-agent"]
+
     /// - Parameters:
     ///   - url: the URL to fetch.
     ///   - headers: the fields of `FrontFields.request`.
@@ -30,8 +32,6 @@ public struct FrontExchange: Sendable {
         if case .absolute(let target) = request.target { self.url = target } else { self.url = nil }
         params.method = request.method
         params.headers = headers
-        // The program's request is passed on as it is.
-        params.omitHeaders = ["Accept", "User-Agent"]
         params.maxRedirects = 0
         params.interaction = usesCredentials ? .agent : .none
         params.useStorage = usesCredentials
@@ -68,6 +68,8 @@ public struct FrontExchange: Sendable {
         plan.options.wholeBodyBytes = Self.wholeBodyBytes
         (plan.deniedPorts, plan.program) = (deniedPorts, program)
         plan.headers += hopByHop
+        // The program's request is passed on as it is.
+        if !isTunnel { plan.options.omittedHeaders = Self.omittedHeaders }
         if switchesProtocol {
             plan.options.switchesProtocol = true
             plan.options.omittedHeaders.insert("expect")
