@@ -27,7 +27,10 @@ extension CurlTransfer {
     }
 
     /// The timeout that a transfer exceeded.
-    var timeLimit: Duration { hasMetEarlierLimit ? .milliseconds(EngineLimits.connectMilliseconds) : request.timeout }
+    var timeLimit: Duration {
+        guard hasMetEarlierLimit else { return request.timeout }
+        return request.options.connectTimeout ?? .milliseconds(EngineLimits.connectMilliseconds)
+    }
 
     /// Whether the transfer ended before its total timeout: the limit for connecting or for slow transfers was exceeded.
     var hasMetEarlierLimit: Bool { timing.elapsed() < request.timeout - .milliseconds(100) }

@@ -45,7 +45,12 @@ extension RandomWalk.Fetch {
         switch proxy {
         case .none: nil
         case .named: "q"
-        case .configured: rule.endpoint(for: origin)?.host.string
+        case .configured:
+            if case .upstreams(let upstreams) = rule.choice(for: origin, now: .zero) {
+                upstreams.first?.endpoint?.host.string
+            } else {
+                nil
+            }
         }
     }
 }
@@ -67,6 +72,7 @@ extension FetchCommand {
         case .confirm: "confirm"
         case .lookUp: "lookUp"
         case .readNetrc: "readNetrc"
+        case .findUpstreams: "findUpstreams"
         case .wait: "wait"
         case .needBody: "needBody"
         case .finish: "finish"

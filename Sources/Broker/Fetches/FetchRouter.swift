@@ -13,6 +13,7 @@ final class FetchRouter {
         let questions: QuestionDesk
         let programPrompts: ProgramPromptDesk
         let keyring: KeyringDesk
+        let upstreams: UpstreamDesk
         /// Set once, because the desk refers to this router.
         var fronts: FrontDesk!
     }
@@ -59,7 +60,7 @@ final class FetchRouter {
 
     var environment: FetchEnvironment {
         FetchEnvironment(
-            now: context.now, sinceEpoch: context.clock.sinceEpoch, proxy: context.options.proxy,
+            now: context.now, sinceEpoch: context.clock.sinceEpoch, proxy: desks.upstreams.rule,
             hosts: context.options.hosts,
             schemes: context.options.schemes, usesNetrc: context.options.usesNetrc,
             makeClientNonce: { RandomText.make128Bits() })
@@ -120,6 +121,7 @@ final class FetchRouter {
         case .readNetrc(let query):
             beginWait(of: fetch)
             desks.keyring.readNetrc(query, for: fetch)
+        case .findUpstreams(let origin): desks.upstreams.find(origin, for: fetch)
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
         }

@@ -68,7 +68,7 @@ public struct FetchEnvironment: Sendable {
     public var sinceEpoch: Duration
     /// At least 128 random bits as text, fresh for each call (RFC 7616 section 5.12).
     public var makeClientNonce: @Sendable () -> String
-    /// The configured proxy.
+    /// The configured upstreams.
     public var proxy: ProxyRule
     /// The hosts that the configuration allows and denies (`fetch.allow`, `fetch.deny`).
     public var hosts: HostRules
