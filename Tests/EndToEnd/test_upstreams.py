@@ -1,5 +1,7 @@
 """The choice of the upstream proxy: rules per host, failover, PAC files and the settings of the desktop."""
 import os
+import pathlib
+import signal
 import socket
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
-from rig.local_fronts import exchange, open_proxy, run
+from rig.local_fronts import run
 from rig.scripted import response
 from rig.servers import free_port
 
@@ -130,14 +132,10 @@ def test_a_request_that_a_server_may_have_received_is_not_sent_again(stage, orig
 
 def test_tunnels_of_programs_use_the_rules(stage, tls, nginx_tls, proxies):
     alive, = proxies(1)
-    broker = stage.configured(rule(["localhost"], dead(), alive.url))
-    done = run(
-        broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), "--noproxy", "", f"https://localhost:{nginx_tls.port}/open.txt",
-        options=[])
-    assert done.stderr == b"" or b"port" in done.stderr, done
-    client = stage.client(broker=broker)
-    address, token = open_proxy(client)
-    assert token and address
+    broker = stage.configured(rule(["localhost"], dead(), alive.url) + f"[front]\ntunnel-ports = [{nginx_tls.port}]\n")
+    done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), f"https://localhost:{nginx_tls.port}/open.txt")
+    assert done.stdout == b"open page\n", done
+    assert alive.reached == [("localhost", nginx_tls.port)]
 
 
 # PAC files
@@ -147,3 +145,158 @@ def pac(stage, text, mode=0o600):
     path.write_text(text)
     path.chmod(mode)
     return f'[proxy]\npac = "file://{path}"\n'
+
+
+def test_a_pac_file_chooses_the_proxy(stage, origin, proxies):
+    first, second = proxies(2)
+    text = (f"function FindProxyForURL(url, host) {{ if (dnsDomainIs(host, '.a.test')) return 'DIRECT'; "
+            f"return host == 'b.test' ? 'PROXY 127.0.0.1:{first.port}' : "
+            f"'PROXY 127.0.0.1:{free_port()}; HTTP 127.0.0.1:{second.port}'; }}")
+    client = stage.client(broker=stage.configured(pac(stage, text)))
+    for host in ["b.test", "c.test"]:
+        assert fetched(client, f"http://{host}:{origin.port}/")["status"] == 200
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+
+
+def test_the_pac_file_sees_no_path_and_no_user(stage, origin, proxies):
+    proxy, = proxies(1)
+    script = (f"function FindProxyForURL(url, host) {{ if (url != 'http://a.test:{origin.port}/' || host != 'a.test') throw url; "
+              f"return 'PROXY 127.0.0.1:{proxy.port}'; }}")
+    client = stage.client(broker=stage.configured(pac(stage, script)))
+    assert fetched(client, f"http://bob:pw@a.test:{origin.port}/private?q=1")["status"] == 200
+
+
+BAD = {
+    "throws": ("function FindProxyForURL(url, host) {\n throw new Error('broken'); }", "line 2: Error: broken"),
+    "syntax": ("function FindProxyForURL(", "SyntaxError"),
+    "no function": ("var x = 1;", "does not define the function FindProxyForURL"),
+    "null": ("function FindProxyForURL() { return null; }", "returned no text"),
+    "empty": ("function FindProxyForURL() { return ''; }", "names no supported proxy"),
+    "unknown": ("function FindProxyForURL() { return 'QUIC a:1'; }", "names no supported proxy"),
+    "endless": ("function FindProxyForURL() { while (true) {} }", "took longer than"),
+    "endless start": ("while (true) {}", "took longer than"),
+    "memory": ("function FindProxyForURL() { var s = 'x'; while (true) s += s; }", "error in the PAC file"),
+    "stack": ("function FindProxyForURL() { return '' + FindProxyForURL(); }", "error in the PAC file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_pac_file_is_reported_and_never_means_direct(stage, origin, name):
+    script, text = BAD[name]
+    broker = stage.configured(pac(stage, script))
+    client = stage.client(broker=broker)
+    error = client.fetch(origin.url)["error"]
+    assert error["data"]["kind"] == "proxyFailed" and text in error["message"], error
+    assert not origin.requests
+    assert text in client.call("server/status", {})["result"]["upstreams"]["problem"]
+    eventually(lambda: text in broker.log, "the problem is logged")
+
+
+def test_a_bad_pac_file_with_a_proxy_for_that_case(stage, origin, proxies):
+    proxy, = proxies(1)
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { throw 1; }") + f'url = "{proxy.url}"\n')
+    assert fetched(stage.client(broker=broker), origin.url)["status"] == 200
+    assert len(proxy.requests) == len(origin.requests) == 1
+
+
+def test_an_endless_pac_file_does_not_delay_other_fetches(stage, origin):
+    script = "function FindProxyForURL(url, host) { while (host == 'slow.test') {} return 'DIRECT'; }"
+    broker = stage.configured(pac(stage, script) + rule(["quick.test", "127.0.0.1"], "direct"))
+    client = stage.client(broker=broker)
+    slow = client.start("fetch/run", {"url": "http://slow.test/"})
+    for _ in range(5):
+        assert fetched(client, origin.url)["status"] == 200
+    # Other hosts of the file wait for the end of the process, and get their result from a new one.
+    assert fetched(client, f"http://localhost:{origin.port}/")["status"] == 200
+    assert "took longer than" in client.wait(slow)["error"]["message"]
+
+
+def test_results_are_kept_for_a_time(stage, origin, proxies):
+    """The file counts its calls, and names a proxy that does not exist for the second one for a host."""
+    proxy, = proxies(1)
+    script = (f"var calls = {{}}; function FindProxyForURL(url, host) {{ calls[host] = (calls[host] || 0) + 1; "
+              f"return 'PROXY 127.0.0.1:' + (calls[host] == 1 ? {proxy.port} : 1); }}")
+    client = stage.client(broker=stage.configured(pac(stage, script)))
+    for _ in range(5):
+        assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
+
+
+def test_a_changed_file_is_used_after_a_reload(stage, origin, proxies):
+    first, second = proxies(2)
+    text = "function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{}'; }}"
+    broker = stage.configured(pac(stage, text.format(first.port)))
+    client = stage.client(broker=broker)
+    fetched(client, f"http://a.test:{origin.port}/")
+    pac(stage, text.format(second.port))
+    broker.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is loaded again")
+    fetched(client, f"http://a.test:{origin.port}/")
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+
+
+def test_other_users_must_not_change_the_file(stage, origin):
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }", mode=0o666))
+    error = stage.client(broker=broker).fetch(origin.url)["error"]
+    assert "other users can change the PAC file" in error["message"]
+
+
+def test_a_pac_file_by_http(stage, origin, proxies):
+    proxy, = proxies(1)
+    script = f"function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{proxy.port}'; }}".encode()
+    library = stage.server(lambda request: response(200, script))
+    client = stage.client(broker=stage.configured(f'[proxy]\npac = "{library.url}/proxy.pac"\n'))
+    for host in ["a.test", "b.test"]:
+        assert fetched(client, f"http://{host}:{origin.port}/")["status"] == 200
+    assert len(library.requests) == 1 and len(proxy.requests) == 2
+    assert library.requests[0].authorization is None
+
+
+@pytest.mark.parametrize("answer, text", [
+    (response(401, b"", 'WWW-Authenticate: Basic realm="r"'), "status 401"), (response(404), "status 404"),
+    (response(302, b"", "Location: /other"), "status 302"), (response(200, b"x" * (1 << 20) + b"x"), "larger than"), (None, "lost")])
+def test_a_pac_file_that_cannot_be_fetched(stage, origin, answer, text):
+    def serve(request):
+        if answer is None:
+            raise OSError("the connection ends")
+        return answer
+
+    library = stage.server(serve)
+    client = stage.client(answer=lambda challenge: {"action": "cancel"}, broker=stage.configured(f'[proxy]\npac = "{library.url}/p"\n'))
+    error = client.fetch(origin.url)["error"]
+    assert error["data"]["kind"] == "proxyFailed" and text in error["message"], error
+    assert "cannot fetch the PAC file" in error["message"] and not origin.requests
+
+
+def test_the_evaluator_ends_with_the_broker(stage, origin):
+    script = "function FindProxyForURL() { return 'DIRECT'; }"
+    broker = stage.configured(pac(stage, script))
+    assert fetched(stage.client(broker=broker), origin.url)["status"] == 200
+    children = evaluators(broker)
+    assert len(children) == 2, "the script and the names"
+    broker.kill()
+    eventually(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in children), "the processes end")
+
+
+def evaluators(broker):
+    """The process IDs of the broker's evaluator and of its resolver."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            name, parent = (folder / "comm").read_text().strip(), int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError):
+            continue
+        if name == "watchword-pac" and (parent == broker.process.pid or parent in found):
+            found.append(int(folder.name))
+    return found
+
+
+def test_the_evaluator_is_confined(stage, origin):
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }"))
+    assert fetched(stage.client(broker=broker), origin.url)["status"] == 200
+    engine, resolver = sorted(evaluators(broker))
+    for pid in [engine, resolver]:
+        assert "NoNewPrivs:\t1" in pathlib.Path(f"/proc/{pid}/status").read_text()
+        limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+        assert f"Max address space         {256 << 20}" in limits and "Max file size             0" in limits
+        assert "broker" not in " ".join(os.readlink(f) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    assert "Seccomp:\t2" in pathlib.Path(f"/proc/{engine}/status").read_text()
