@@ -23,7 +23,7 @@ enum {
     SCRIPT_BYTES = 1 << 20,
     LINE_BYTES = 4096,
     /// The time after which a request ends the process; above the limit of the broker.
-    SECONDS = 10,
+    SECONDS = 5,
 };
 
 static void set_timer(int seconds) {

@@ -32,7 +32,7 @@ struct ScriptEvaluator: ~Copyable {
         guard socket >= 0 else { return }
         close(socket)
         // The process that resolves names belongs to the group.
-        kill(-pid, SIGKILL)  // guard: evaluator-is-ended
+        kill(-pid, SIGKILL)
         while waitpid(pid, nil, 0) < 0 && errno == EINTR {}
         (socket, loaded) = (-1, nil)
     }
@@ -54,7 +54,7 @@ struct ScriptEvaluator: ~Copyable {
         let count = own.withUnsafeMutableBytes { readlink("/proc/self/exe", $0.baseAddress!, $0.count) }
         let folder = String(decoding: own[..<max(0, count)], as: UTF8.self)
             .split(separator: "/").dropLast().map { "/\($0)" }.joined()
-        let internalPath = "\(folder)/../libexec/watchword/\(program)"
+        let internalPath = "\(folder)/../lib/watchword/\(program)"
         return access(internalPath, X_OK) == 0 ? internalPath : "\(folder)/\(program)"
     }
 
@@ -80,7 +80,7 @@ struct ScriptEvaluator: ~Copyable {
     private func isReady(_ events: Int32, by deadline: ContinuousClock.Instant) -> Bool {
         while true {
             let left = (deadline - .now).wholeMilliseconds
-            guard left > 0 else { return false }  // guard: evaluation-deadline
+            guard left > 0 else { return false }
             var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
             let count = poll(&entry, 1, Int32(clamping: left))
             if count < 0 && errno == EINTR { continue }

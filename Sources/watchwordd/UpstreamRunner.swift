@@ -53,7 +53,7 @@ final class UpstreamRunner: UpstreamPort {
         guard hasRoom else { return completion(.failure(busy)) }
         queue.async {
             defer { self.waiting.withLock { $0 -= 1 } }
-            guard ContinuousClock.now < latest else { return completion(.failure(busy)) }  // guard: evaluation-queue
+            guard ContinuousClock.now < latest else { return completion(.failure(busy)) }
             completion(Result { () throws(UpstreamFailure) in try work() })
         }
     }

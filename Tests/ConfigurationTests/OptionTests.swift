@@ -136,7 +136,8 @@ import WatchwordProtocol
         #expect(
             (option.defaultText == nil)
                 == [
-                    "fetch.allow", "proxy.url", "proxy.rule", "proxy.pac", "tokens.module", "credentials.netrc", "front.proxy", "front.site",
+                    "fetch.allow", "proxy.url", "proxy.rule", "proxy.pac", "tokens.module", "credentials.netrc",
+                    "front.proxy", "front.site",
                 ].contains(option.key))
     }
 

@@ -3,6 +3,7 @@ import os
 import pathlib
 import signal
 import socket
+import subprocess
 
 import pytest
 
@@ -300,3 +301,47 @@ def test_the_evaluator_is_confined(stage, origin):
         assert f"Max address space         {256 << 20}" in limits and "Max file size             0" in limits
         assert "broker" not in " ".join(os.readlink(f) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir())
     assert "Seccomp:\t2" in pathlib.Path(f"/proc/{engine}/status").read_text()
+
+
+# The desktop
+
+def set_desktop(broker, *settings):
+    """Stores proxy settings as a settings dialog does: schema, key, value."""
+    commands = " && ".join(f"gsettings set org.gnome.system.proxy{schema} {key} \"{value}\"" for schema, key, value in settings)
+    environment = {"HOME": str(broker.home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(broker.home)}
+    done = subprocess.run(["dbus-run-session", "--", "sh", "-c", commands], env=environment, capture_output=True, timeout=60)
+    assert done.returncode == 0, done
+
+
+def test_the_settings_of_the_desktop(stage, origin, proxies):
+    first, second = proxies(2)
+    broker = stage.configured("[proxy]\ndesktop = true\n")
+    set_desktop(
+        broker, ("", "mode", "'manual'"), ("", "ignore-hosts", "['*.direct.test', '127.0.0.0/8']"),
+        (".http", "host", "'127.0.0.1'"), (".http", "port", first.port))
+    client = stage.client(broker=broker)
+    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
+    assert fetched(client, origin.url)["status"] == 200
+    assert (len(first.requests), len(origin.requests)) == (1, 2)
+    error = client.fetch(f"https://a.test:{origin.port}/")["error"]
+    assert "name no proxy for https" in error["message"]
+    script = stage.folder / "proxy.pac"
+    script.write_text(f"function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{second.port}'; }}")
+    script.chmod(0o600)
+    set_desktop(broker, ("", "mode", "'auto'"), ("", "autoconfig-url", f"'file://{script}'"))
+    assert fetched(client, f"http://b.test:{origin.port}/")["status"] == 200
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+
+
+def test_a_filtered_broker_says_why_it_cannot_evaluate(stage, origin):
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }") + "[process]\nfilter-system-calls = true\n")
+    error = stage.client(broker=broker).fetch(origin.url)["error"]
+    assert error["data"]["kind"] == "proxyFailed" and "process.filter-system-calls" in error["message"]
+
+
+def test_the_file_is_asked_once_for_many_fetches_of_a_server(stage, origin):
+    script = "var calls = 0; function FindProxyForURL(url, host) { if (host === 'a.test') calls++; return calls > 1 ? 'NONE' : 'PROXY 127.0.0.1:%d'; }"
+    proxy = stage.server(ForwardProxy())
+    client = stage.client(broker=stage.configured(pac(stage, script % proxy.port)))
+    calls = [client.start("fetch/run", {"url": f"http://a.test:{origin.port}/{number}"}) for number in range(20)]
+    assert all("result" in client.wait(call) for call in calls) and len(proxy.requests) == 20

@@ -47,7 +47,6 @@ final class ScriptLoader {
         }
         var options = TransferOptions(maxBodyBytes: PACScript.largestSize)
         options.delivery = .whole
-        // guard: pac-fetched-without-login
         let request = TransferRequest(url: parsed, method: "GET", timeout: Self.timeout, options)
         let current = generation
         _ = fetches.ports.transfers.start(request) { [reference] outcome in

@@ -21,7 +21,7 @@ extension FetchMachine {
         if let endpoint = route?.endpoint, intent.plan.options.connectTimeout == nil {  // guard: failover-of-others
             context.upstreams.recordFailure(of: endpoint, now: context.now)
         }
-        // guard: failover-sends-nothing-twice
+        // guard: failover-unsafe-method, failover-sends-nothing-twice
         guard !failure.hasSentRequest || Self.safeMethods.contains(chain.hop.method), bodyState != .spent else {
             return nil
         }

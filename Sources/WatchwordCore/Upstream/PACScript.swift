@@ -27,13 +27,21 @@ public struct PACScript: Sendable, Equatable {
 
     private static let largestCount = 16
 
+    /// The scheme and the default port for each keyword, as in browsers; SOCKS means version 5.
+    private static let protocols = [
+        "PROXY": ("http", 80), "HTTP": ("http", 80), "HTTPS": ("https", 443), "SOCKS": ("socks5h", 1080),
+        "SOCKS5": ("socks5h", 1080),
+    ]
+
     private static func upstream(_ part: Substring) -> Upstream? {
         let words = part.split(whereSeparator: \.isWhitespace)
         guard let keyword = words.first?.uppercased() else { return nil }
         if keyword == "DIRECT" { return words.count == 1 ? .direct : nil }
-        let schemes = ["PROXY": "http", "HTTP": "http", "HTTPS": "https", "SOCKS": "socks5h", "SOCKS5": "socks5h"]
-        guard let scheme = schemes[keyword], words.count == 2, !words[1].contains(where: { "/@".contains($0) }),
-            let endpoint = try? ProxyEndpoint("\(scheme)://\(words[1])")
+        guard let (scheme, port) = protocols[keyword], words.count == 2 else { return nil }
+        let place = words[1]
+        let hasPort = place.last != "]" && place.contains(":")
+        guard !place.contains(where: { "/@".contains($0) }),
+            let endpoint = try? ProxyEndpoint("\(scheme)://\(place)\(hasPort ? "" : ":\(port)")")
         else { return nil }
         return .proxy(endpoint)
     }
