@@ -39,7 +39,7 @@ public struct PACScript: Sendable, Equatable {
         if keyword == "DIRECT" { return words.count == 1 ? .direct : nil }
         guard let (scheme, port) = protocols[keyword], words.count == 2 else { return nil }
         let place = words[1]
-        let hasPort = place.last != "]" && place.contains(":")
+        let hasPort = place.contains(":") && place.last?.isNumber == true
         guard !place.contains(where: { "/@".contains($0) }),
             let endpoint = try? ProxyEndpoint("\(scheme)://\(place)\(hasPort ? "" : ":\(port)")")
         else { return nil }
