@@ -139,6 +139,19 @@ def test_tunnels_of_programs_use_the_rules(stage, tls, nginx_tls, proxies):
     assert alive.reached == [("localhost", nginx_tls.port)]
 
 
+def test_squid_with_a_login_after_one_that_does_not_run(stage, squid, account, tls, nginx, nginx_tls):
+    """One question for the requests and tunnels of two programs."""
+    asked = []
+    broker = stage.configured(
+        rule(["127.0.0.1", "localhost"], dead(), squid.url("basic")) + f"[front]\ntunnel-ports = [{nginx_tls.port}]\n")
+    agent = stage.client(answer=lambda challenge: asked.append(challenge) or password_answer(*account), broker=broker)
+    assert "result" in agent.call("agent/register", {"name": "tests"})
+    for url in [f"http://127.0.0.1:{nginx.port}", f"https://localhost:{nginx_tls.port}"]:
+        done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), f"{url}/open.txt")
+        assert done.stdout == b"open page\n", done
+    assert [challenge["protectionSpace"]["port"] for challenge in asked] == [squid.ports["basic"]]
+
+
 # PAC files
 
 def pac(stage, text, mode=0o600):

@@ -41,16 +41,15 @@ extension TransferRequest {
 }
 
 extension RandomWalk.Fetch {
-    func proxyHost(for origin: Origin, _ rule: ProxyRule) -> String? {
+    /// Returns the hosts of the proxies that a request may use; `nil` for none.
+    func proxyHosts(for origin: Origin, _ rule: ProxyRule) -> [String?] {
         switch proxy {
-        case .none: nil
-        case .named: "q"
+        case .none: return [nil]
+        case .named: return ["q"]
         case .configured:
-            if case .upstreams(let upstreams) = rule.choice(for: origin, now: .zero) {
-                upstreams.first?.endpoint?.host.string
-            } else {
-                nil
-            }
+            let known = ProxyRule(endpoint: rule.endpoint, exceptions: rule.exceptions, rules: rule.rules)
+            guard case .upstreams(let upstreams) = known.choice(for: origin, now: .zero) else { return [] }
+            return upstreams.map { $0.endpoint?.host.string }
         }
     }
 }

@@ -15,7 +15,8 @@ final class ScriptLoader {
     private let port: (any UpstreamPort)?
     private let reference: DeskReference<UpstreamDesk>
     private var fetched: (url: String, result: Result<PACScript, UpstreamFailure>, expiry: Duration)?
-    private var waiting: [Completion] = []
+    /// The calls that wait for a file, by its URL.
+    private var waiting: [String: [Completion]] = [:]
     /// Counts the calls of `forget`. A file that was requested before is dropped.
     private var generation = 0
 
@@ -23,9 +24,12 @@ final class ScriptLoader {
         (self.fetches, self.port, self.reference) = (fetches, port, reference)
     }
 
+    /// Forgets the file, and fails the calls that wait for one.
     func forget() {
-        fetched = nil
+        let interrupted = waiting.values.joined()
+        (fetched, waiting) = (nil, [:])
         generation += 1
+        for completion in interrupted { completion(.failure(UpstreamFailure("the configuration was loaded again"))) }
     }
 
     /// - Parameter completion: may be called on any thread.
@@ -36,8 +40,8 @@ final class ScriptLoader {
             return port.readScript(String(url.dropFirst(file.count)), completion: completion)
         }
         if let fetched, fetched.url == url, fetches.context.now < fetched.expiry { return completion(fetched.result) }
-        waiting.append(completion)
-        if waiting.count == 1 { fetch(url) }
+        waiting[url, default: []].append(completion)
+        if waiting[url]?.count == 1 { fetch(url) }
     }
 
     private func fetch(_ url: String) {
@@ -72,18 +76,21 @@ final class ScriptLoader {
         }.flatMap { bytes in Result { () throws(UpstreamFailure) in try PACScript(bytes) } }
     }
 
-    func finish(_ url: String, _ result: Result<PACScript, UpstreamFailure>, generation: Int? = nil) {
+    /// Reports the result of a fetch.
+    func finish(_ url: String, _ result: Result<PACScript, UpstreamFailure>, generation: Int) {
+        guard generation == self.generation else { return }
+        finish(url, result)
+    }
+
+    private func finish(_ url: String, _ result: Result<PACScript, UpstreamFailure>) {
         let now = fetches.context.now
-        guard generation ?? self.generation == self.generation else { return fetch(url) }
-        if case .failure = result, let fetched, fetched.url == url, case .success = fetched.result {
+        let isFailure = if case .failure = result { true } else { false }
+        var kept = result
+        if isFailure, let fetched, fetched.url == url, case .success = fetched.result {
             // The previous file remains in use while its server cannot be reached.
-            self.fetched = (url, fetched.result, now + Self.failureLifetime)
-        } else {
-            let isFailure = if case .failure = result { true } else { false }
-            fetched = (url, result, now + (isFailure ? Self.failureLifetime : Self.lifetime))
+            kept = fetched.result
         }
-        let completions = waiting
-        waiting = []
-        for completion in completions { completion(fetched?.result ?? result) }
+        fetched = (url, kept, now + (isFailure ? Self.failureLifetime : Self.lifetime))
+        for completion in waiting.removeValue(forKey: url) ?? [] { completion(kept) }
     }
 }
