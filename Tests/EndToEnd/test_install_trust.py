@@ -32,7 +32,7 @@ def refused(*options, said, **more):
 def with_umask(umask, *options):
     return subprocess.run(
         ["/usr/bin/python3", ROOT / "contrib" / "install", *map(str, options)], capture_output=True, text=True, timeout=60,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, preexec_fn=lambda: os.umask(umask), stdin=subprocess.DEVNULL)
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, umask=umask, stdin=subprocess.DEVNULL)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])

@@ -41,7 +41,8 @@ class Broker:
         self.process = subprocess.Popen(
             [program("watchwordd"), "--socket", self.socket, "--log-level", "debug", "--ready-fd", str(writable), *self.options],
             env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[writable],
-            preexec_fn=self._limit)
+            # Without this function, no copy is made of the tests' memory.
+            preexec_fn=self._limit if self.max_descriptors else None)
         os.close(writable)
         ready = is_ready(readable, seconds)
         text = os.read(readable, 16) if ready else b""
@@ -50,8 +51,7 @@ class Broker:
         return self
 
     def _limit(self):
-        if self.max_descriptors:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (self.max_descriptors, self.max_descriptors))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self.max_descriptors, self.max_descriptors))
 
     def stop(self, seconds=20):
         """Sends SIGTERM; returns the exit status."""

@@ -1,7 +1,5 @@
 """Runs the helper at a terminal of its own, or without any."""
 import os
-import pty
-import signal
 import subprocess
 import time
 
@@ -13,10 +11,12 @@ class Terminal:
     """A process at a terminal of its own."""
 
     def __init__(self, *command, environment):
-        self.child, self.terminal = pty.fork()
-        if self.child == 0:
-            os.execve(command[0], command, environment)
-        self.shown = b""
+        # `setsid` and not `pty.fork`, which copies the memory of the tests.
+        self.terminal, inner = os.openpty()
+        self.process = subprocess.Popen(
+            ["/usr/bin/setsid", "--ctty", *command], env=environment, stdin=inner, stdout=inner, stderr=inner)
+        os.close(inner)
+        self.child, self.shown = self.process.pid, b""
 
     def expect(self, text, seconds=30, times=1):
         """Waits until `text` has been shown, `times` times altogether."""
@@ -42,13 +42,12 @@ class Terminal:
         limit = time.monotonic() + seconds
         while self._read(0.1) and time.monotonic() < limit:
             pass
-        while not (ended := os.waitpid(self.child, os.WNOHANG))[0]:
-            if time.monotonic() >= limit:
-                os.kill(self.child, signal.SIGKILL)
-                os.waitpid(self.child, 0)
-                raise AssertionError(f"the process has not ended in {seconds} s: {self.shown!r}")
-            time.sleep(0.02)
-        return os.waitstatus_to_exitcode(ended[1])
+        try:
+            return self.process.wait(max(0.1, limit - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the process has not ended in {seconds} s: {self.shown!r}") from None
 
 
 class Shell:
