@@ -18,6 +18,7 @@ struct ScriptEvaluator: ~Copyable {
     /// Returns the result of `FindProxyForURL`. Ends the process if it does not reply in time.
     mutating func evaluate(_ script: PACScript, url: String, host: String) throws(UpstreamFailure) -> String {
         let deadline = ContinuousClock.now + Limits.scriptEvaluation
+        if hasEnded { end() }
         if socket < 0 { try start() }
         if loaded != script {
             loaded = nil
@@ -25,6 +26,12 @@ struct ScriptEvaluator: ~Copyable {
             loaded = script
         }
         return try request(Array("find \(url) \(host)\n".utf8), by: deadline)
+    }
+
+    /// Whether the process has ended since the last request.
+    private var hasEnded: Bool {
+        var byte: UInt8 = 0
+        return socket >= 0 && recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0
     }
 
     /// Ends the process. Has no effect without one.

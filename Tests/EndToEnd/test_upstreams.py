@@ -139,6 +139,19 @@ def test_tunnels_of_programs_use_the_rules(stage, tls, nginx_tls, proxies):
     assert alive.reached == [("localhost", nginx_tls.port)]
 
 
+def test_a_tunnel_that_a_proxy_does_not_open(stage, tls, nginx_tls, proxies):
+    """The first proxy takes the request, and closes the connection."""
+    def end(request):
+        raise OSError("no tunnel")
+
+    first, = proxies(1, end)
+    second, = proxies(1)
+    broker = stage.configured(rule(["localhost"], first.url, second.url) + f"[front]\ntunnel-ports = [{nginx_tls.port}]\n")
+    done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), f"https://localhost:{nginx_tls.port}/open.txt")
+    assert done.stdout == b"open page\n", done
+    assert [request.method for request in first.requests] == ["CONNECT"] and len(second.requests) == 1
+
+
 def test_squid_with_a_login_after_one_that_does_not_run(stage, squid, account, tls, nginx, nginx_tls):
     """One question for the requests and tunnels of two programs."""
     asked = []
@@ -289,6 +302,18 @@ def test_the_evaluator_ends_with_the_broker(stage, origin):
     assert len(children) == 2, "the script and the names"
     broker.kill()
     eventually(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in children), "the processes end")
+
+
+def test_an_evaluator_that_was_ended_is_started_again(stage, origin):
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }"))
+    client = stage.client(broker=broker)
+    assert fetched(client, origin.url)["status"] == 200
+    first = evaluators(broker)
+    for pid in first:
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: all(pathlib.Path(f"/proc/{pid}/status").read_text().find("State:\tZ") > 0 for pid in first[:1]), "it has ended")
+    assert fetched(client, f"http://localhost:{origin.port}/")["status"] == 200
+    assert not set(first) & set(evaluators(broker))
 
 
 def evaluators(broker):

@@ -13,7 +13,7 @@ UPSTREAMS = [
     ("upstream-expires", ", now < entry.expiry", "", RULE),
     ("upstream-retry", "now < $0.retry", "now >= .zero && $0.retry > .zero", RULE),
     ("failover-sends-nothing-twice", ", bodyState != .spent", "", FAILOVER),
-    ("failover-unsafe-method", "!failure.hasSentRequest || ", "!failure.hasSentRequest || true || ", FAILOVER),
+    ("failover-unsafe-method", "!failure.hasSentRequest || isRepeatable, ", "", FAILOVER),
     ("failover-untrusted-proxy", "serverTrust == nil", "serverTrust == nil || true", FAILOVER),
     ("failover-of-others", ", intent.plan.options.connectTimeout == nil", "", FAILOVER),
     ("pac-empty-result", "!upstreams.isEmpty", "!result.isEmpty || !upstreams.isEmpty", TEXT),

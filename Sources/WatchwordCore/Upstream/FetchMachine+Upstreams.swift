@@ -22,15 +22,16 @@ extension FetchMachine {
             context.upstreams.recordFailure(of: endpoint, now: context.now)
         }
         // guard: failover-unsafe-method, failover-sends-nothing-twice
-        guard !failure.hasSentRequest || Self.safeMethods.contains(chain.hop.method), bodyState != .spent else {
-            return nil
-        }
+        guard !failure.hasSentRequest || isRepeatable, bodyState != .spent else { return nil }
         guard logins.search.situation.chain.chooseNextRoute() else { return nil }
         logins.search.situation.leases.releaseAll(&context)
         return enterRoute(isOther: true, from: chain.origin, &context, events: [])
     }
 
-    private static let safeMethods: Set<String> = ["GET", "HEAD", "OPTIONS", "TRACE"]
+    /// Whether the request may be sent twice. A tunnel that was not opened has carried nothing.
+    private var isRepeatable: Bool {
+        intent.plan.options.opensTunnel || ["GET", "HEAD", "OPTIONS", "TRACE"].contains(chain.hop.method)
+    }
 }
 
 extension TransferFailure {
