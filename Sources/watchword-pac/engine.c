@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /// The current script; `NULL` before the first one, and after one that could not be loaded.
 static duk_context *context;
@@ -39,7 +40,7 @@ static void *allocate(void *data, duk_size_t size) { return change(NULL, size); 
 static void *reallocate(void *data, void *block, duk_size_t size) { return change(block, size); }
 static void release(void *data, void *block) { change(block, 0); }
 
-static void give_up(void *data, const char *message) { abort(); }
+static void give_up(void *data, const char *message) { _exit(1); }
 
 // MARK: Native functions
 
@@ -114,6 +115,26 @@ static duk_ret_t define(duk_context *context, void *data) {
     return 0;
 }
 
+/// Pushes the function that chooses the proxies. Runs protected, because it may be a getter of the script.
+static duk_ret_t get_function(duk_context *context, void *data) {
+    if (!duk_get_global_string(context, "FindProxyForURL")) duk_get_global_string(context, "FindProxyForURLEx");
+    if (duk_is_function(context, -1)) return 1;
+    duk_push_string(context, "it does not define the function FindProxyForURL");
+    return duk_throw(context);
+}
+
+/// Calls the function with its two arguments, and pushes its result.
+static duk_ret_t call(duk_context *context, void *data) {
+    const char *const *arguments = data;
+    get_function(context, NULL);
+    duk_push_string(context, arguments[0]);
+    duk_push_string(context, arguments[1]);
+    duk_call(context, 2);
+    if (duk_is_string(context, -1)) return 1;
+    duk_push_string(context, "FindProxyForURL returned no text");
+    return duk_throw(context);
+}
+
 static void discard(void) {
     if (context) duk_destroy_heap(context);
     context = NULL;
@@ -126,12 +147,10 @@ void engine_load(const char *script, size_t length, struct engine_text *text) {
     bool is_loaded = duk_safe_call(context, define, NULL, 0, 1) == DUK_EXEC_SUCCESS;
     if (is_loaded) {
         duk_pop(context);
-        is_loaded = duk_peval_lstring(context, script, length) == DUK_EXEC_SUCCESS;
+        is_loaded = duk_peval_lstring(context, script, length) == DUK_EXEC_SUCCESS
+                    && duk_safe_call(context, get_function, NULL, 0, 1) == DUK_EXEC_SUCCESS;
     }
-    if (is_loaded) {
-        duk_pop(context);
-        return write_line(text, false, "");
-    }
+    if (is_loaded) return write_line(text, false, "");
     write_error(text);
     discard();
 }
@@ -139,14 +158,12 @@ void engine_load(const char *script, size_t length, struct engine_text *text) {
 void engine_find(const char *url, const char *host, struct engine_text *text) {
     if (!context) return write_line(text, true, "no script is loaded");
     duk_set_top(context, 0);
-    if (!duk_get_global_string(context, "FindProxyForURL")) {
-        duk_pop(context);
-        duk_get_global_string(context, "FindProxyForURLEx");
-    }
-    if (!duk_is_function(context, -1)) return write_line(text, true, "it does not define the function FindProxyForURL");
-    duk_push_string(context, url);
-    duk_push_string(context, host);
-    if (duk_pcall(context, 2) != DUK_EXEC_SUCCESS) return write_error(text);
-    if (!duk_is_string(context, -1)) return write_line(text, true, "FindProxyForURL returned no text");
-    write_line(text, false, duk_get_string(context, -1));
+    const char *arguments[] = {url, host};
+    if (duk_safe_call(context, call, arguments, 0, 1) != DUK_EXEC_SUCCESS) return write_error(text);
+    size_t length;
+    const char *found = duk_get_lstring(context, -1, &length);
+    // The last proxy of a text that is cut off would be another one.
+    if (length >= sizeof text->bytes || memchr(found, '\0', length))
+        return write_line(text, true, "FindProxyForURL returned more than 4095 bytes or a zero character");
+    write_line(text, false, found);
 }

@@ -143,12 +143,13 @@ void resolver_begin(void) {
     end.tv_sec += MILLISECONDS / 1000;
 }
 
-/// Receives one answer within the time of the evaluation.
+/// Receives one answer within the time of the evaluation. Without the other process, this one ends too, so that the broker
+/// starts a new one.
 static bool receive(char *addresses) {
     struct pollfd entry = {.fd = peer, .events = POLLIN};
     if (poll(&entry, 1, milliseconds_left()) <= 0) return false;  // guard: pac-resolver-time
     const ssize_t length = read(peer, addresses, RESOLVER_BYTES - 1);
-    if (length <= 0) return false;
+    if (length <= 0) _exit(1);
     addresses[length] = '\0';
     return true;
 }
@@ -157,7 +158,7 @@ static bool ask(const char *question, char *addresses) {
     if (peer < 0 || lookups++ >= LOOKUPS) return false;
     for (; outstanding > 0; outstanding--)
         if (!receive(addresses)) return false;
-    if (write(peer, question, strlen(question)) < 0) return false;
+    if (write(peer, question, strlen(question)) < 0) _exit(1);
     outstanding = 1;
     if (!receive(addresses)) return false;
     outstanding = 0;

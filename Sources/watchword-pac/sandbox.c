@@ -6,6 +6,7 @@
 #include <linux/seccomp.h>
 #include <malloc.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -39,10 +40,8 @@ void sandbox_limit(void) {
 #ifdef OWN_ARCHITECTURE
 
 static const unsigned allowed[] = {
-    SYS_read, SYS_write, SYS_ppoll, SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_madvise, SYS_mprotect, SYS_futex,
-    SYS_clock_gettime, SYS_gettimeofday, SYS_setitimer, SYS_exit, SYS_exit_group, SYS_rt_sigreturn,
-    // abort(3) needs these.
-    SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_getpid, SYS_gettid, SYS_tgkill,
+    SYS_read, SYS_write, SYS_ppoll, SYS_restart_syscall, SYS_brk, SYS_munmap, SYS_mremap, SYS_madvise, SYS_futex,
+    SYS_clock_gettime, SYS_gettimeofday, SYS_setitimer, SYS_exit, SYS_exit_group,
 #ifdef SYS_poll
     SYS_poll, SYS_time,
 #endif
@@ -51,12 +50,19 @@ static const unsigned allowed[] = {
 enum { ALLOWED = sizeof allowed / sizeof *allowed };
 
 void sandbox_close(void) {
-    struct sock_filter program[ALLOWED + 6];
+    struct sock_filter program[ALLOWED + 12];
     unsigned short length = 0;
     program[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
     program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCHITECTURE, 1, 0);
     program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     program[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    // Memory is not executable.
+    program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 1, 0);
+    program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 4);
+    program[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2]));
+    program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1);
+    program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+    program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     for (unsigned char index = 0; index < ALLOWED; index++)
         program[length++] = (struct sock_filter)BPF_JUMP(
             BPF_JMP | BPF_JEQ | BPF_K, allowed[index], (unsigned char)(ALLOWED - index), 0);

@@ -1,4 +1,6 @@
 """The functions of PAC files, as the evaluator defines them, and the limits of its process."""
+import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -108,10 +110,27 @@ def test_a_script_with_the_other_function_only(evaluator):
 
 
 def test_results_and_errors_are_one_line(evaluator):
-    one = evaluator("function FindProxyForURL(url, host) { if (host === 'a') throw 'x\\ny'; return 'x\\r\\ny\\u0000z' + new Array(9999).join('w'); }")
+    one = evaluator("function FindProxyForURL(url, host) { if (host === 'a') throw 'x\\ny'; return host === 'b' ? 'x\\u0000y' : 'x\\r\\ny' + new Array(Number(host)).join('w'); }")
     assert one.find(host="a") == "error x y"
-    # Duktape's strings end at a zero byte here.
-    assert one.find().startswith("ok x  y") and one.find(host="a") == "error x y"
+    assert one.find(host=1) == "ok x  y" and one.find(host="a") == "error x y"
+    # A text that is cut off would name another proxy.
+    assert one.find(host=4092) == "ok x  y" + 4091 * "w"
+    for host in [4093, "b"]:
+        assert one.find(host=host).startswith("error FindProxyForURL returned more than 4095 bytes or a zero character")
+
+
+def test_a_getter_of_the_function_runs_protected(evaluator):
+    one = evaluator("var n = 0; Object.defineProperty(this, 'FindProxyForURL', {get: function () {"
+                    " if (n++ % 2) throw 'no'; return function () { return 'DIRECT'; }; }})")
+    assert one.loaded == "ok "
+    assert [one.find(), one.find()] == ["error no", "ok DIRECT"]
+
+
+def test_a_file_without_the_function_cannot_be_loaded(evaluator):
+    for script, problem in [("<html></html>", "SyntaxError"), ("", "does not define the function"), ("var FindProxyForURL = 1;", "does not define")]:
+        one = evaluator(script)
+        assert one.loaded.startswith("error ") and problem in one.loaded
+        assert one.find() == "error no script is loaded"
 
 
 def test_the_memory_of_a_script_is_limited(evaluator):
@@ -137,6 +156,15 @@ def test_names_are_resolved_within_a_limit(evaluator):
     """A name server that never answers cannot delay an evaluation; here the limit is on the number of names."""
     one = evaluator("function FindProxyForURL() { var n = 0; for (var i = 0; i < 100; i++) if (dnsResolve('127.0.0.1')) n++; return '' + n; }")
     assert one.find() == "ok 64" and one.find() == "ok 64"
+
+
+def test_without_its_resolver_the_process_ends(evaluator):
+    """The broker then starts a new one; otherwise all names would be unknown to the script from then on."""
+    one = evaluator("function FindProxyForURL() { return '' + dnsResolve('127.0.0.1'); }")
+    assert one.find() == "ok 127.0.0.1"
+    resolver, = pathlib.Path(f"/proc/{one.process.pid}/task/{one.process.pid}/children").read_text().split()
+    os.kill(int(resolver), signal.SIGKILL)
+    assert one.find() == "" and one.process.wait(60) != 0
 
 
 SILENT_NAME_SERVER = """
