@@ -16,6 +16,8 @@ UPSTREAMS = [
     ("failover-unsafe-method", "!failure.hasSentRequest || isRepeatable, ", "", FAILOVER),
     ("failover-untrusted-proxy", "serverTrust == nil", "serverTrust == nil || true", FAILOVER),
     ("failover-of-others", ", intent.plan.options.connectTimeout == nil", "", FAILOVER),
+    ("failover-of-named", ", intent.plan.proxy == .configured", "", FAILOVER),
+    ("failover-refusal-not-direct", STATEMENT, "", FAILOVER),
     ("pac-empty-result", "!upstreams.isEmpty", "!result.isEmpty || !upstreams.isEmpty", TEXT),
     ("desktop-not-silently-direct", STATEMENT, "guard let endpoint else { return [.direct] }", TEXT),
     ("upstream-asked-once", "waiting[origin]?.count == 1", "waiting[origin] != nil", UPSTREAMS_TEST),

@@ -88,6 +88,9 @@ struct RedirectChain: Sendable {
     /// Whether another upstream is left if this one fails.
     var hasOtherRoutes: Bool { !alternatives.isEmpty }
 
+    /// Removes the connection without a proxy from the upstreams that are left.
+    mutating func excludeDirect() { alternatives.removeAll { $0 == .direct } }
+
     /// Chooses the next upstream of this hop; returns `false` if all have been tried.
     mutating func chooseNextRoute() -> Bool {
         guard !alternatives.isEmpty else { return false }

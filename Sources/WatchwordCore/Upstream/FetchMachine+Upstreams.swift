@@ -12,14 +12,21 @@ extension FetchMachine {
         return enterHop(from: previous, &context, events: events)
     }
 
-    /// Records whether the proxy of a failed request could be reached. Returns the step that sends the request through
-    /// the next upstream; `nil` if there is none, or if a server may have received the request.
+    /// Records that the proxy of a failed request cannot be reached. Returns the step that sends the request through the
+    /// next upstream; `nil` if there is none, or if a server may have received the request.
     mutating func failOver(after failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
         let route = chain.route
-        guard failure.isOfUpstream(route) else { return nil }
-        // A client with a short time limit must not change the choice for others.
-        if let endpoint = route?.endpoint, intent.plan.options.connectTimeout == nil {  // guard: failover-of-others
-            context.upstreams.recordFailure(of: endpoint, now: context.now)
+        if failure.isOfUpstream(route) {
+            // A client that names the proxy, or has a short time limit, must not change the choice for others.
+            // guard: failover-of-others, failover-of-named
+            if let endpoint = route?.endpoint, intent.plan.options.connectTimeout == nil, intent.plan.proxy == .configured {
+                context.upstreams.recordFailure(of: endpoint, now: context.now)
+            }
+        } else if failure.cause == .proxyRefused(status: nil), route?.endpoint.type != .socks {
+            // The proxy may have ended the connection because of this server.
+            logins.search.situation.chain.excludeDirect()  // guard: failover-refusal-not-direct
+        } else {
+            return nil
         }
         // guard: failover-unsafe-method, failover-sends-nothing-twice
         guard !failure.hasSentRequest || isRepeatable, bodyState != .spent else { return nil }
@@ -35,14 +42,13 @@ extension FetchMachine {
 }
 
 extension TransferFailure {
-    /// Whether the upstream could not be used, for any server. A login, a refusal by the proxy, and a certificate that
-    /// is not trusted are not such failures.
+    /// Whether there was no connection to the upstream, so that it cannot be used for any server. A certificate that is
+    /// not trusted is not such a failure.
     fileprivate func isOfUpstream(_ route: ProxyRoute?) -> Bool {
         guard let route else { return cause == nil && [.cannotConnect, .nameNotResolved].contains(kind) }
         return switch cause {
         case .proxyUnreachable: true
         case .proxyTLSFailed: serverTrust == nil  // guard: failover-untrusted-proxy
-        case .proxyRefused(status: nil): route.endpoint.type != .socks
         default: false
         }
     }

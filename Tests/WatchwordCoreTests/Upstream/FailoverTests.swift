@@ -69,12 +69,23 @@ import WatchwordProtocol
             let fetch = try run.fetch("https://h/")
             run.fail(fetch, TransferFailure(.cannotConnect, "no proxy", cause: cause))
             #expect(run.last(fetch)?.proxy?.host == "q")
+            #expect(run.table.unreachableProxies == (cause == .proxyTLSFailed ? [wayOut] : []))
         }
         // With SOCKS, the proxy may have refused the server.
         var run = try run([.proxy(ProxyEndpoint(type: .socks, host: "s", port: 1080)), .proxy(second)])
         let fetch = try run.fetch()
         run.fail(fetch, TransferFailure(.cannotConnect, "refused", cause: .proxyRefused(status: nil)))
         #expect(run.failures[fetch] != nil)
+    }
+
+    @Test func aProxyThatEndsTheConnectionForOneServerIsKeptForOthers() throws {
+        var run = try run([.proxy(wayOut), .proxy(second), .direct])
+        let blocked = try run.fetch("https://h/")
+        run.fail(blocked, TransferFailure(.cannotConnect, "ended", cause: .proxyRefused(status: nil)))
+        run.fail(blocked, TransferFailure(.timedOut, "no tunnel", cause: .proxyRefused(status: nil)))
+        #expect(run.requests[blocked]?.count == 2 && run.failures[blocked]?.kind == .proxyFailed)
+        let next = try run.fetch()
+        #expect(run.last(next)?.proxy?.host == "p")
     }
 
     @Test func aServerThatCannotBeReachedDirectlyIsTriedThroughTheNext() throws {
@@ -156,6 +167,7 @@ import WatchwordProtocol
         let fetch = try run.fetch { $0.proxy = .named(NamedProxy(url: "http://p:3128", credential: nil)) }
         run.fail(fetch, unreachable)
         #expect(run.failures[fetch]?.kind == .proxyFailed)
+        #expect(run.table.unreachableProxies == [], "a client must not change the choice for others")
     }
 
     // MARK: Unknown upstreams
