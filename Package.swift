@@ -51,6 +51,7 @@ let package = Package(
     products: [
         .executable(name: "watchwordd", targets: ["watchwordd"]),
         .executable(name: "watchword", targets: ["watchword"]),
+        .executable(name: "watchword-pac", targets: ["watchword-pac"]),
         .library(name: "WatchwordClient", targets: ["WatchwordClient"]),
         .library(name: "WatchwordAsync", targets: ["WatchwordAsync"]),
     ],
@@ -65,6 +66,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
         .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
+        .systemLibrary(name: "CDuktape", pkgConfig: "duktape", providers: [.apt(["duktape-dev"])]),
         // Loads libsecret when it is first needed.
         .target(name: "CSecretLoader"),
         .target(name: "CPlatform"),
@@ -145,6 +147,9 @@ let package = Package(
             swiftSettings: strict,
             linkerSettings: linking
         ),
+
+        // Evaluates PAC files; in C, because its process holds nothing but a script.
+        .executableTarget(name: "watchword-pac", dependencies: ["CDuktape"], linkerSettings: linking),
 
         // The clients' examples, so that they are built wherever everything is.
         .executableTarget(

@@ -20,13 +20,13 @@ public actor Broker {
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
         netrc: (any NetrcPort)? = nil, commands: (any CommandPort)? = nil,
         trust: (any TrustPort)? = nil, grants: (any GrantPort)? = nil, audit: (any AuditPort)? = nil,
-        fronts: (any FrontPort)? = nil, clock: any BrokerClock,
+        fronts: (any FrontPort)? = nil, upstreams: (any UpstreamPort)? = nil, clock: any BrokerClock,
         options: BrokerOptions, log: Logger
     ) {
         self.loop = loop
         let ports = BrokerPorts(
             loop: loop, transfers: transfers, keyring: keyring, netrc: netrc, commands: commands, trust: trust,
-            grants: grants, audit: audit, fronts: fronts, clock: clock)
+            grants: grants, audit: audit, fronts: fronts, upstreams: upstreams, clock: clock)
         var table = FetchTable(
             session: options.session, isKeyringEnabled: keyring != nil && options.isKeyringEnabled,
             sharing: options.sharing)
@@ -69,7 +69,10 @@ public actor Broker {
     }
 
     /// Applies the settings that can change at run time. The deadlines of open questions do not change.
-    public func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) { desks.session.reconfigure(change) }
+    public func reconfigure(_ change: @Sendable (inout BrokerOptions) -> Void) {
+        desks.session.reconfigure(change)
+        desks.upstreams.reconfigure()
+    }
 
     /// Forgets all credentials, client certificates and trust exceptions of the session, and the grants that are not
     /// permanent.
@@ -83,6 +86,11 @@ public actor Broker {
     /// Opens the fronts of the configuration, in the next turn of the loop.
     public nonisolated func openFronts() {
         loop.post { self.assumeIsolated { $0.desks.fronts.openConfigured() } }
+    }
+
+    /// Reports problems with the PAC file or the settings of the desktop, in the next turn of the loop.
+    public nonisolated func checkUpstreams() {
+        loop.post { self.assumeIsolated { $0.desks.upstreams.check() } }
     }
 
     private func receive(_ bytes: UnsafeRawBufferPointer, from id: ConnectionID) {

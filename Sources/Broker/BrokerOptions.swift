@@ -12,6 +12,8 @@ public struct BrokerOptions: Sendable {
     public var isKeyringEnabled = true
     public var hosts = HostRules()
     public var proxy = ProxyRule()
+    /// The origin of the upstreams of servers that no rule of `proxy` names; `nil` for none.
+    public var upstreamSource: UpstreamSource?
     public var schemes = SchemeRules()
     public var sharing = FetchTable.Sharing.user
     /// The rules for `credential/get`: which programs get the secrets for which hosts.

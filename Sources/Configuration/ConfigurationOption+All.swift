@@ -44,7 +44,32 @@ extension ConfigurationOption {
         ),
         .hosts(
             "proxy.except", \.proxyExceptions,
-            "Specifies hosts that are reached without the proxy."),
+            "Specifies hosts that are reached without a proxy."),
+        .proxyRules(
+            "proxy.rule",
+            "Specifies the proxies for some hosts, in tables [[proxy.rule]]. \"hosts\" is a list of host patterns; "
+                + "\"use\" is a list of proxy URLs as in proxy.url, and \"direct\" for no proxy, in order of "
+                + "preference. The first rule with a matching host applies; other hosts use proxy.pac, proxy.desktop or "
+                + "proxy.url. If a proxy cannot be reached within 10 seconds, the next one is used, and the failed one "
+                + "comes last for one minute, which doubles with each further failure up to 30 minutes. A server is "
+                + "contacted without a proxy only if the list contains \"direct\". A login, an error of the server and "
+                + "an untrusted certificate of a proxy do not cause another one to be used, and a request that a server "
+                + "may have received is sent again only if its method is GET, HEAD, OPTIONS or TRACE."),
+        .scriptURL(
+            "proxy.pac", \.proxyPAC,
+            "Specifies the URL of a PAC file (proxy auto-configuration), whose function FindProxyForURL chooses the "
+                + "proxies of all hosts without a rule. It gets the origin of a URL without path and query. A file must "
+                + "be owned by you or by root, and only the owner may have write permission; with http or https it is "
+                + "fetched without a proxy and without a login, again after 15 minutes and on SIGHUP. It has at most 1 MiB, "
+                + "and runs in a separate process with limits of 2 seconds and 16 MiB. Results are used for a minute. If "
+                + "the file cannot be used, the proxy in proxy.url is used; without that option, fetches fail. Cannot be "
+                + "used if process.filter-system-calls is true."),
+        .boolean(
+            "proxy.desktop", \.usesDesktopProxy,
+            "Specifies whether the proxy settings of the GNOME desktop are used for all hosts without a rule, as "
+                + "gsettings(1) reports them, including its hosts without a proxy and its PAC file. If they cannot be "
+                + "read, proxy.url is used; without that option, fetches fail. Cannot be used together with proxy.pac, or "
+                + "if process.filter-system-calls is true."),
         .hosts(
             "schemes.negotiate", \.negotiateHosts,
             "Specifies servers and proxies to which the broker logs in with your Kerberos tickets, without asking. "

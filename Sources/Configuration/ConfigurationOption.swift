@@ -26,6 +26,10 @@ public struct ConfigurationOption: Sendable {
         case ports
         /// A list of tables, each a site and the address of its front.
         case sites
+        /// A list of tables, each host patterns and upstreams.
+        case proxyRules
+        /// The URL of a PAC file.
+        case scriptURL
         /// An absolute path, or a path below the user's home directory.
         case homePath
     }
@@ -85,6 +89,8 @@ extension ConfigurationOption.ValueType {
         case .address: "an address \"127.0.0.1:port\" or \"[::1]:port\", or the absolute path of a Unix socket"
         case .ports: "a list of whole numbers from 1 to 65535"
         case .sites: "a list of tables, each with listen and url"
+        case .proxyRules: "a list of tables, each with hosts and use"
+        case .scriptURL: "a URL that begins with \"file:///\", \"http://\" or \"https://\""
         case .path: "an absolute path"
         case .homePath: "an absolute path or a path that begins with \"~/\""
         }
@@ -104,6 +110,9 @@ extension ConfigurationOption.ValueType {
         case .address: "\"127.0.0.1:3128\""
         case .ports: "[443, 8443]"
         case .sites: "[{ listen = \"127.0.0.1:8001\", url = \"https://intranet.example\" }]"
+        case .proxyRules:
+            "[{ hosts = [\".corp.example\"], use = [\"http://a.example:3128\", \"http://b.example:3128\"] }]"
+        case .scriptURL: "\"http://wpad.example.com/proxy.pac\""
         case .path: "\"/usr/lib/x86_64-linux-gnu/opensc-pkcs11.so\""
         case .homePath: "\"~/.netrc\""
         }

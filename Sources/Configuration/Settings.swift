@@ -39,6 +39,12 @@ public struct Settings: Sendable, Equatable {
     public var proxyURL: String?
     /// The hosts that are reached without the proxy.
     public var proxyExceptions: [HostPattern] = []
+    /// The upstreams for some hosts. The first rule that matches applies.
+    public var proxyRules: [ProxyRuleSetting] = []
+    /// The URL of the PAC file: `file:///`, `http://` or `https://`; `nil` for none.
+    public var proxyPAC: String?
+    /// Whether the proxy settings of the desktop are used.
+    public var usesDesktopProxy = false
 
     /// The PKCS#11 module; `nil` for that of p11-kit.
     public var tokenModule: String?
@@ -80,6 +86,13 @@ public struct Settings: Sendable, Equatable {
     public var filtersSystemCalls = false
 
     public init() {}
+}
+
+/// The upstreams for some hosts.
+public struct ProxyRuleSetting: Sendable, Equatable {
+    public var hosts: [HostPattern]
+    /// Canonical URLs of proxies, and `direct`, in order of preference.
+    public var use: [String]
 }
 
 /// A site that the broker serves, and its address.

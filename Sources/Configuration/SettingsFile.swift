@@ -19,7 +19,9 @@ public enum SettingsFile {
             return .failure(InvalidSettings(problems: [syntaxProblem(error.message)]))
         }
         var settings = Settings()
-        let problems = entries.flatMap { apply($0, to: &settings) } + FrontSiteTables.apply(entries, to: &settings)
+        let problems =
+            entries.flatMap { apply($0, to: &settings) } + FrontSiteTables.apply(entries, to: &settings)
+            + ProxyRuleTables.apply(entries, to: &settings)
         return problems.isEmpty ? .success(settings) : .failure(InvalidSettings(problems: inOrder(problems)))
     }
 

@@ -15,7 +15,9 @@ extension CurlTransfer {
             let isLogin = reason == CURLPX_USER_REJECTED || reason == CURLPX_NO_AUTH
             return failure(.cannotConnect, isLogin ? .proxyLoginRefused : .proxyRefused(status: nil), proxy)
         case CURLE_OUT_OF_MEMORY: return nil
-        case CURLE_OPERATION_TIMEDOUT: return isAtProxy(proxy) ? lateness(proxy) : nil
+        case CURLE_OPERATION_TIMEDOUT:
+            if isBeforeConnection(proxy) { return lateness(proxy, .proxyUnreachable) }
+            return isBeforeTunnel && proxy.kind != .socks5h ? lateness(proxy, .proxyRefused(status: nil)) : nil
         default:
             let isEarly = proxy.kind == .https && connections.origin == nil
             let hasNoTLS = connections.proxy?.isComplete == false || isAboutTLS(code)
@@ -27,7 +29,10 @@ extension CurlTransfer {
     }
 
     /// The timeout that a transfer exceeded.
-    var timeLimit: Duration { hasMetEarlierLimit ? .milliseconds(EngineLimits.connectMilliseconds) : request.timeout }
+    var timeLimit: Duration {
+        guard hasMetEarlierLimit else { return request.timeout }
+        return request.options.connectTimeout ?? .milliseconds(EngineLimits.connectMilliseconds)
+    }
 
     /// Whether the transfer ended before its total timeout: the limit for connecting or for slow transfers was exceeded.
     var hasMetEarlierLimit: Bool { timing.elapsed() < request.timeout - .milliseconds(100) }
@@ -37,10 +42,11 @@ extension CurlTransfer {
         request.isTunnelled && connections.origin == nil && easy.number(CURLINFO_NUM_CONNECTS) > 0
     }
 
-    /// Whether a transfer that timed out was waiting for the proxy. `false` with SOCKS, because this is unknown.
-    private func isAtProxy(_ proxy: ProxyRequest) -> Bool {
-        guard proxy.kind != .socks5h else { return false }
-        return request.isTunnelled ? isBeforeTunnel : easy.number(CURLINFO_REQUEST_SIZE) == 0
+    /// Whether a new connection to the proxy was started for this transfer, and it is not complete, with its TLS.
+    private func isBeforeConnection(_ proxy: ProxyRequest) -> Bool {
+        guard easy.number(CURLINFO_NUM_CONNECTS) > 0 else { return false }
+        let hasNoTLS = proxy.kind == .https && connections.origin == nil && connections.proxy?.isComplete != true
+        return easy.offset(CURLINFO_CONNECT_TIME_T) == 0 || hasNoTLS
     }
 
     private func isAboutTLS(_ code: CURLcode) -> Bool {
@@ -60,11 +66,11 @@ extension CurlTransfer {
         return failure
     }
 
-    /// A timeout at the proxy. It counts as an unreachable proxy only if the connect timeout was exceeded: a fetch with a short
-    /// timeout may time out anywhere.
-    private func lateness(_ proxy: ProxyRequest) -> TransferFailure {
+    /// A timeout at the proxy. It has a cause only if the connect timeout was exceeded: a fetch with a short timeout may time out
+    /// anywhere.
+    private func lateness(_ proxy: ProxyRequest, _ cause: TransferFailure.Cause) -> TransferFailure {
         let text = "no response from the proxy at \(proxy.place), within \(timeLimit.wholeMilliseconds) ms"
-        return TransferFailure(.timedOut, explained(text), cause: hasMetEarlierLimit ? .proxyUnreachable : nil)
+        return TransferFailure(.timedOut, explained(text), cause: hasMetEarlierLimit ? cause : nil)
     }
 
     private func explained(_ sentence: String) -> String {

@@ -11,6 +11,7 @@ extension CurlTransfer {
             return .success(response)
         case .failure(var failure):
             failure.requestBody = source?.state ?? .untouched
+            failure.hasSentRequest = easy.number(CURLINFO_REQUEST_SIZE) > 0
             return .failure(failure)
         }
     }

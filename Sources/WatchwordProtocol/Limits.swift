@@ -156,6 +156,12 @@ public enum Limits {
 
     /// Time to read the netrc file once.
     public static let netrcRead = Duration.seconds(5)
+    /// The time to connect to a proxy, if there is another one to try.
+    public static let upstreamConnect = Duration.seconds(10)
+    /// The time that a PAC file may take to choose a proxy.
+    public static let scriptEvaluation = Duration.seconds(2)
+    /// The time after which a waiting evaluation fails, because others take too long.
+    public static let scriptQueue = Duration.seconds(6)
     /// Time for a configured command to print a password. A person may have to unlock a key for it.
     public static let credentialCommand = Duration.seconds(30)
     /// Configured commands that run at the same time.

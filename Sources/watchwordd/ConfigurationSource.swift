@@ -27,9 +27,10 @@ struct ConfigurationSource {
             throw StartFailure("invalid configuration file \(path):\n\(error)")
         }
         // An invalid proxy URL is an error, because requests must not bypass the proxy.
-        if let url = settings.proxyURL, (try? ProxyEndpoint(url)) == nil {
+        for text in [settings.proxyURL].compactMap(\.self) + settings.proxyRules.flatMap(\.use)
+        where (try? Upstream(text)) == nil {
             throw StartFailure(
-                "invalid configuration file \(path):\nproxy.url: invalid proxy URL; use http://host:port, https://host:port or socks5h://host:port"
+                "invalid configuration file \(path):\nproxy: invalid proxy URL; use http://host:port, https://host:port or socks5h://host:port"
             )
         }
         return settings
@@ -60,7 +61,12 @@ extension BrokerOptions {
         hosts = HostRules(allowed: settings.allowedHosts, denied: settings.deniedHosts)
         // `load` has checked that the URL is valid.
         let endpoint = settings.proxyURL.flatMap { try? ProxyEndpoint($0) }
-        proxy = ProxyRule(endpoint: endpoint, exceptions: settings.proxyExceptions)
+        proxy = ProxyRule(
+            endpoint: endpoint, exceptions: settings.proxyExceptions,
+            rules: settings.proxyRules.map { rule in
+                UpstreamRule(hosts: rule.hosts, upstreams: rule.use.compactMap { try? Upstream($0) })
+            })
+        upstreamSource = settings.proxyPAC.map { .pac($0) } ?? (settings.usesDesktopProxy ? .desktop : nil)
         schemes = SchemeRules(
             negotiateHosts: settings.negotiateHosts, delegationHosts: settings.delegationHosts,
             ntlmHosts: settings.ntlmHosts,

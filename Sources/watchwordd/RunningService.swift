@@ -24,6 +24,7 @@ final class RunningService {
     private let keyring: SecretServiceKeyring
     private let netrc: NetrcFile
     private let commands: CommandRunner
+    private let upstreams: UpstreamRunner
     private let broker: Broker
     private let trust: TrustFile?
     private let grants: GrantFile?
@@ -57,6 +58,7 @@ final class RunningService {
             netrc = NetrcFile(log: log)
             netrc.check(settings.netrcFile)
             commands = CommandRunner(log: log)
+            upstreams = UpstreamRunner()
             challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
             trust = TrustFile(environment: Self.environment, log: log)
             grants = GrantFile(environment: Self.environment, log: log)
@@ -67,7 +69,8 @@ final class RunningService {
             brokerOptions.filtersSystemCalls = settings.filtersSystemCalls
             broker = Broker(
                 loop: loop, transfers: engine.port, keyring: keyring, netrc: netrc, commands: commands,
-                trust: trust, grants: grants, audit: audit, fronts: fronts.port, clock: LoopClock(of: loop),
+                trust: trust, grants: grants, audit: audit, fronts: fronts.port, upstreams: upstreams,
+                clock: LoopClock(of: loop),
                 options: brokerOptions, log: log
             )
             broker.watchKeyring()
@@ -77,6 +80,7 @@ final class RunningService {
             // Posted after the opening of the fronts.
             let port = fronts.port
             loop.post { port.value.closeUnused() }
+            broker.checkUpstreams()
             try listen(on: socket, restricted: location.restricted)
             _ = try ServiceSignals(on: loop) { [unowned self] in serve($0) }
         } catch let failure as SocketFailure {
@@ -122,6 +126,7 @@ final class RunningService {
         for file in [trust?.file, grants?.file] { file?.finish(within: 1) }
         audit?.shutDown(limit: Self.auditFlushTimeout)
         commands.shutDown()
+        upstreams.shutDown()
         engine.shutDown()
         keyring.shutDown()
         log.notice("stopped")

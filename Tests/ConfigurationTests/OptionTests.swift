@@ -16,6 +16,15 @@ import WatchwordProtocol
         "fetch.deny": ("['.b.example:80']", { $0.deniedHosts = [try HostPattern(".b.example:80")] }),
         "proxy.url": ("\"http://p.example:3128\"", { $0.proxyURL = "http://p.example:3128" }),
         "proxy.except": ("[\"*.c.example\"]", { $0.proxyExceptions = [try HostPattern("*.c.example")] }),
+        "proxy.rule": (
+            "[{ hosts = ['.c.example'], use = ['socks5://p:1', 'direct'] }]",
+            {
+                let hosts = [try HostPattern(".c.example")]
+                $0.proxyRules = [ProxyRuleSetting(hosts: hosts, use: ["socks5h://p:1", "direct"])]
+            }
+        ),
+        "proxy.pac": ("'file:///etc/proxy.pac'", { $0.proxyPAC = "file:///etc/proxy.pac" }),
+        "proxy.desktop": ("true", { $0.usesDesktopProxy = true }),
         "schemes.negotiate": ("['.d.example']", { $0.negotiateHosts = [try HostPattern(".d.example")] }),
         "schemes.delegate": ("['e.example']", { $0.delegationHosts = [try HostPattern("e.example")] }),
         "schemes.ntlm": ("['f.example:443']", { $0.ntlmHosts = [try HostPattern("f.example:443")] }),
@@ -127,7 +136,8 @@ import WatchwordProtocol
         #expect(
             (option.defaultText == nil)
                 == [
-                    "fetch.allow", "proxy.url", "tokens.module", "credentials.netrc", "front.proxy", "front.site",
+                    "fetch.allow", "proxy.url", "proxy.rule", "proxy.pac", "tokens.module", "credentials.netrc",
+                    "front.proxy", "front.site",
                 ].contains(option.key))
     }
 
@@ -174,9 +184,9 @@ import WatchwordProtocol
             switch option.type {
             case .integer: value.text == "5"
             case .boolean: value.text == "true"
-            case .choice, .proxyURL, .path, .homePath, .address: value.text == "\"text\""
+            case .choice, .proxyURL, .scriptURL, .path, .homePath, .address: value.text == "\"text\""
             case .ports: value.text == "[1]" || value.text == "[]"
-            case .sites: value.text == "[]"
+            case .sites, .proxyRules: value.text == "[]"
             case .hosts: value.text == "[\"h\"]" || value.text == "[]"
             case .schemeOrders, .releaseRules, .commands: value.text == "[\"h\"]" || value.text == "[]"
             }

@@ -100,6 +100,30 @@ def test_a_proxy_that_the_configuration_names(stage):
     assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": "The broker uses http://proxy.example:3128.", "advice": None}
 
 
+def test_the_choice_of_upstream_proxies(stage):
+    rules = '[[proxy.rule]]\nhosts = ["a.test"]\nuse = ["http://127.0.0.1:1"]\n'
+    script = stage.folder / "proxy.pac"
+    script.write_text("function FindProxyForURL() { return 'DIRECT'; }")
+    script.chmod(0o600)
+    broker = stage.configured(f'[proxy]\npac = "file://{script}"\n{rules}')
+    code, found = findings(Shell(broker).environment)
+    assert code == 0 and found["Upstream proxies"]["text"] == f"The broker uses 1 rule and the PAC file file://{script}."
+    assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": "There is no proxy for all hosts.", "advice": None}
+    assert "error" in stage.client(broker=broker).fetch("http://a.test/")
+    code, found = findings(Shell(broker).environment)
+    assert code == 0 and found["Upstream proxies"]["verdict"] == "doubtful"
+    assert found["Upstream proxies"]["text"] == "http://127.0.0.1:1 could not be reached lately."
+
+
+def test_a_pac_file_that_cannot_be_used(stage):
+    broker = stage.configured('[proxy]\npac = "file:///nonexistent/proxy.pac"\n')
+    assert "error" in stage.client(broker=broker).fetch("http://a.test/")
+    code, found = findings(Shell(broker).environment)
+    assert (code, found["Upstream proxies"]["verdict"]) == (1, "bad")
+    assert "cannot read the PAC file /nonexistent/proxy.pac" in found["Upstream proxies"]["text"]
+    assert "proxy.url" in found["Upstream proxies"]["advice"]
+
+
 def test_a_proxy_that_only_the_environment_names(alone):
     code, found = findings({**alone, "https_proxy": "http://bob:open@proxy.example:3128"})
     assert code == 0 and found["Proxy"]["verdict"] == "doubtful" and "proxy.url" in found["Proxy"]["advice"]

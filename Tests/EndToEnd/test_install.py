@@ -41,7 +41,7 @@ def tree(folder):
 def small(tmp_path_factory):
     """Small programs in place of the real ones, for tests of the files only."""
     folder = tmp_path_factory.mktemp("small")
-    for name in ["watchword", "watchwordd"]:
+    for name in ["watchword", "watchwordd", "watchword-pac"]:
         (folder / name).write_text("#!/bin/sh\necho completions of $0\n")
         (folder / name).chmod(0o755)
     return folder

@@ -37,7 +37,7 @@ def small(tmp_path_factory):
     """Small programs in place of the real ones, stripped as those of a release are."""
     folder = tmp_path_factory.mktemp("small")
     source = '#include <stdio.h>\nint main(void) { char text[99]; return fgets(text, 99, stdin) ? puts(text) : puts("completions") < 0; }\n'
-    for name in ["watchword", "watchwordd"]:
+    for name in ["watchword", "watchwordd", "watchword-pac"]:
         built = subprocess.run(["cc", "-O2", "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now", "-s", "-o", folder / name, "-x", "c", "-"],
                                input=source, text=True, capture_output=True)
         assert built.returncode == 0, built.stderr

@@ -119,7 +119,7 @@ struct MachineRun {
             guard asksAgents else { return take(table.handle(.notAsked(.noAgent), of: id, environment)) }
             challenges.append(challenge)
         case .consult(let consultation): consultations.append(consultation)
-        case .wait, .needBody, .confirm, .finish, .fail: break
+        case .wait, .needBody, .confirm, .findUpstreams, .finish, .fail: break
         }
         if !command.isAside { last = command }
     }

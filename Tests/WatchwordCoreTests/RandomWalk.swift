@@ -78,7 +78,7 @@ struct RandomWalk {
         random = SeededGenerator(seed: seed)
         if let listed = try? ["a", "b", "p"].map({ try HostPattern($0) }), let direct = try? HostPattern("c") {
             schemes = SchemeRules(negotiateHosts: listed, ntlmHosts: listed)
-            proxy = ProxyRule(endpoint: wayOut, exceptions: [direct])
+            proxy = Self.upstreams(exceptions: [direct], failover: [listed[1]])
         }
     }
 
@@ -149,7 +149,7 @@ struct RandomWalk {
         case 2, 3: table.unlock()
         case 4 where chance(1, in: 2): take(table.revokeGrants(number: nil, subject: nil).orders, after: nil)
         case 4: keys[place, default: 1] += 1
-        case 5: passwords["p", default: 0] += 1
+        case 5: passwords[chance(1, in: 2) ? "p" : "r", default: 0] += 1
         default: passwords[place, default: 0] += 1
         }
     }
@@ -212,6 +212,7 @@ struct RandomWalk {
             let answer = chance(1, in: 8) ? nil : chance(2, in: 3)
             take(table.handle(.consulted(answer), of: id, environment), after: id)
         case .lookUp(let queries): take(table.handle(.found(lookUp(queries)), of: id, environment), after: id)
+        case .findUpstreams(let origin): findUpstreams(of: origin, for: id)
         case .readNetrc(let query):
             take(table.handle(.foundInNetrc(readNetrc(query), .netrc), of: id, environment), after: id)
         default: break
@@ -331,7 +332,8 @@ struct RandomWalk {
         if chance(1, in: 40) { return fail(id, TransferFailure(.timedOut, "")) }
         if let name = request.proxy?.host {
             let sent = request.proxyLogin
-            if sent != basic("bob", "\(name)-\(passwords[name] ?? 0)"), name == "p" || sent != nil {
+            if name != "q", chance(1, in: 30) { return fail(id, unreachableProxy()) }
+            if sent != basic("bob", "\(name)-\(passwords[name] ?? 0)"), name != "q" || sent != nil {
                 refuse(sent, by: name, id)
                 return respond(id, 407, "Proxy-Authenticate", "Basic realm=\"out\"", isFromProxy: true)
             }

@@ -9,7 +9,7 @@ extension RandomWalk {
     /// Credentials are sent only to the target that they were provided for, and a connection with an identity is not shared.
     private mutating func check(_ request: TransferRequest, of id: FetchID, _ fetch: Fetch) {
         let place = "\(request.url.origin.scheme.rawValue)://\(request.url.origin.host)"
-        if request.proxy?.host != fetch.proxyHost(for: request.url.origin, proxy) { problem = "a wrong proxy" }
+        if !fetch.proxyHosts(for: request.url.origin, proxy).contains(request.proxy?.host) { problem = "a wrong proxy" }
         if let sent = request.sent, sent != "Negotiate", meant[place]?.contains(sent) != true {
             problem = "a credential of another server went to \(place)"
         }

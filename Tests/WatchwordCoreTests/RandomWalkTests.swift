@@ -15,7 +15,8 @@ import Testing
         #expect(walk.problem == nil, "seed \(seed), after \(walk.events) events")
         #expect(walk.started > 1000)
         let all = [
-            "transfer", "ask the handler", "ask the client", "ask the agents", "consult", "lookUp", "readNetrc", "wait",
+            "transfer", "ask the handler", "ask the client", "ask the agents", "consult", "lookUp", "readNetrc",
+            "findUpstreams", "wait",
             "notify", "finish", "fail", "store", "remove", "announce", "closeConnections", "storeTrust", "audit",
             "report", "confirm", "storeGrants",
         ]

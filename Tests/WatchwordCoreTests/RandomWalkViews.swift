@@ -41,11 +41,15 @@ extension TransferRequest {
 }
 
 extension RandomWalk.Fetch {
-    func proxyHost(for origin: Origin, _ rule: ProxyRule) -> String? {
+    /// Returns the hosts of the proxies that a request may use; `nil` for none.
+    func proxyHosts(for origin: Origin, _ rule: ProxyRule) -> [String?] {
         switch proxy {
-        case .none: nil
-        case .named: "q"
-        case .configured: rule.endpoint(for: origin)?.host.string
+        case .none: return [nil]
+        case .named: return ["q"]
+        case .configured:
+            let known = ProxyRule(endpoint: rule.endpoint, exceptions: rule.exceptions, rules: rule.rules)
+            guard case .upstreams(let upstreams) = known.choice(for: origin, now: .zero) else { return [] }
+            return upstreams.map { $0.endpoint?.host.string }
         }
     }
 }
@@ -67,6 +71,7 @@ extension FetchCommand {
         case .confirm: "confirm"
         case .lookUp: "lookUp"
         case .readNetrc: "readNetrc"
+        case .findUpstreams: "findUpstreams"
         case .wait: "wait"
         case .needBody: "needBody"
         case .finish: "finish"

@@ -6,6 +6,8 @@ import subprocess
 
 from . import layout
 
+PROGRAMS = layout.PROGRAMS + layout.INTERNAL
+
 
 def binaries(kind, folder=None):
     """Returns the directory of the programs. `kind` is debug, release or none; release programs run without Swift's libraries."""
@@ -13,14 +15,14 @@ def binaries(kind, folder=None):
         found = pathlib.Path(folder or layout.ROOT / ".build" / "debug")
     else:
         options = ["--configuration", kind, *(["--static-swift-stdlib", "--disable-local-rpath"] if kind == "release" else [])]
-        for program in layout.PROGRAMS:
+        for program in PROGRAMS:
             _run(["swift", "build", *options, "--product", program])
         found = pathlib.Path(_run(["swift", "build", *options, "--show-bin-path"], capture_output=True).stdout.strip())
-    missing = [name for name in layout.PROGRAMS if not (found / name).is_file()]
+    missing = [name for name in PROGRAMS if not (found / name).is_file()]
     if missing:
         raise SystemExit(f"{' and '.join(missing)} cannot be found in {found}; build first, or name another directory with "
                          "--binaries")
-    for name in layout.PROGRAMS:
+    for name in PROGRAMS:
         _check(found / name)
     return _stripped(found) if kind == "release" else found
 
@@ -39,7 +41,7 @@ def _stripped(folder):
     """Strips debugging symbols, which reduces the size to a fifth, and comments of compilers."""
     place = layout.ROOT / ".build" / "stripped"
     place.mkdir(parents=True, exist_ok=True)
-    for program in layout.PROGRAMS:
+    for program in PROGRAMS:
         _run(["strip", "--strip-all", "--remove-section=.comment", "-o", str(place / program), str(folder / program)])
     return place
 

@@ -92,6 +92,7 @@ def _libraries(folder, root, is_release):
     (folder / "debian").mkdir()
     (folder / "debian" / "control").write_text("Source: watchword\n\nPackage: watchword\nArchitecture: any\n")
     programs = [str(root / "usr" / "bin" / name) for name in layout.PROGRAMS]
+    programs += [str(root / "usr" / "lib" / "watchword" / name) for name in layout.INTERNAL]
     text = _output(["dpkg-shlibdeps", "-O", *([] if is_release else ["--ignore-missing-info"]), *programs], cwd=folder)
     found = re.search("^shlibs:Depends=(.*)$", text, re.MULTILINE).group(1)
     packed = any("(RELR)" in _output(["readelf", "--dynamic", "--wide", program]) for program in programs)

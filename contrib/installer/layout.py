@@ -10,6 +10,8 @@ import unicodedata
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTRIB = ROOT / "contrib"
 PROGRAMS = ["watchwordd", "watchword"]
+# Programs that only the daemon runs: the evaluator of PAC files.
+INTERNAL = ["watchword-pac"]
 # Other names of `watchword`: a credential helper of git, and an askpass program.
 LINKS = ["git-credential-watchword", "watchword-askpass"]
 # The AppArmor profile of the daemon.
@@ -82,6 +84,11 @@ class Folders:
         return f"{self.prefix}/bin"
 
     @property
+    def internal(self):
+        """The folder of the programs that are not started by name. The daemon finds it beside its own folder."""
+        return f"{self.prefix}/lib/watchword"
+
+    @property
     def own(self):
         return f"{self.prefix}/share/watchword"
 
@@ -98,6 +105,7 @@ def version():
 def entries(folders, binaries):
     """Returns the files of every installation. `binaries` is the folder of the programs."""
     found = [Entry(f"{folders.programs}/{name}", (pathlib.Path(binaries) / name).read_bytes(), 0o755) for name in PROGRAMS]
+    found += [Entry(f"{folders.internal}/{name}", (pathlib.Path(binaries) / name).read_bytes(), 0o755) for name in INTERNAL]
     found += [Entry(f"{folders.programs}/{name}", link="watchword") for name in LINKS]
     found += _completions(folders, binaries)
     for page in sorted((CONTRIB / "man").glob("*.[1-8]")):
@@ -184,8 +192,8 @@ def _desktop(folders):
 
 
 def _with_paths(file, folders):
-    """Replaces @bindir@ and /usr/bin in units, desktop entries and the AppArmor profile."""
-    text = file.read_text().replace("@bindir@", "/usr/bin")
+    """Replaces @bindir@, /usr/bin and /usr/lib/watchword in units, desktop entries and the AppArmor profile."""
+    text = file.read_text().replace("@bindir@", "/usr/bin").replace("/usr/lib/watchword", folders.internal)
     return text.replace("/usr/bin/watchword", f"{folders.programs}/watchword").encode()
 
 

@@ -16,6 +16,7 @@ from .helper import ARGUMENTS, CURL, DISPLAY, INSTALLATION, PLANTED_FILES
 from .logins import LOGINS
 from .netrc import NETRC
 from .prompts import PROMPTS
+from .upstreams import UPSTREAMS
 from .waiting import WAITING
 from .statement import STATEMENT
 
@@ -25,4 +26,5 @@ GROUPS = {
     "service-manager": SERVICE_MANAGER, "waiting": WAITING, "credentials": CREDENTIALS, "display": DISPLAY,
     "planted-files": PLANTED_FILES, "installation": INSTALLATION, "ntlm": NTLM, "addresses": ADDRESSES, "arguments": ARGUMENTS,
     "curl": CURL, "logins": LOGINS, "handlers": HANDLERS, "netrc": NETRC, "front": FRONT, "prompts": PROMPTS,
+    "upstreams": UPSTREAMS,
 }

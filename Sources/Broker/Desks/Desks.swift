@@ -17,6 +17,7 @@ final class Desks {
     let credentials: CredentialDesk
     let progress: ProgressReporter
     let fronts: FrontDesk
+    let upstreams: UpstreamDesk
 
     init(
         _ ports: BrokerPorts, _ context: DeskContext, _ table: FetchTable, suspendedBefore: Duration, of broker: Broker
@@ -34,8 +35,10 @@ final class Desks {
         programPrompts = ProgramPromptDesk(questions, reference { $0.desks.programPrompts })
         keyring = KeyringDesk(fetches, reference { $0.desks.keyring })
         credentials = CredentialDesk(fetches, keyring, reference { $0.desks.credentials })
+        upstreams = UpstreamDesk(fetches, ports.upstreams, reference { $0.desks.upstreams })
         fetches.desks = FetchRouter.OrderDesks(
-            session: session, bodies: bodies, questions: questions, programPrompts: programPrompts, keyring: keyring)
+            session: session, bodies: bodies, questions: questions, programPrompts: programPrompts, keyring: keyring,
+            upstreams: upstreams)
         progress = ProgressReporter(fetches, bodies, reference { $0.desks.progress })
         methods = FetchMethods(fetches, progress)
         fronts = FrontDesk(fetches, methods, reference { $0.desks.fronts })

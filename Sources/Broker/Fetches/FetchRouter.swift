@@ -13,6 +13,7 @@ final class FetchRouter {
         let questions: QuestionDesk
         let programPrompts: ProgramPromptDesk
         let keyring: KeyringDesk
+        let upstreams: UpstreamDesk
         /// Set once, because the desk refers to this router.
         var fronts: FrontDesk!
     }
@@ -68,7 +69,7 @@ final class FetchRouter {
 
     var environment: FetchEnvironment {
         FetchEnvironment(
-            now: context.now, sinceEpoch: context.clock.sinceEpoch, proxy: context.options.proxy,
+            now: context.now, sinceEpoch: context.clock.sinceEpoch, proxy: desks.upstreams.rule,
             hosts: context.options.hosts, schemes: context.options.schemes, usesNetrc: context.options.usesNetrc)
     }
 
@@ -130,6 +131,7 @@ final class FetchRouter {
         case .readNetrc(let query):
             beginWait(of: fetch)
             desks.keyring.readNetrc(query, for: fetch)
+        case .findUpstreams(let origin): desks.upstreams.find(origin, for: fetch)
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
         }

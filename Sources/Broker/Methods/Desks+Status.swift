@@ -25,7 +25,21 @@ extension Desks {
         )
         status.loop = (times.bounds, times.counts, times.longest)
         status.proxy = context.options.proxy.endpoint?.text
+        status.upstreams = upstreamStatus
         status.filtersSystemCalls = context.options.filtersSystemCalls
+        return status
+    }
+
+    private var upstreamStatus: BrokerStatus.Upstreams {
+        var status = BrokerStatus.Upstreams()
+        status.rules = context.options.proxy.rules.count
+        switch context.options.upstreamSource {
+        case .pac(let url)?: status.script = url
+        case .desktop?: status.usesDesktop = true
+        case nil: break
+        }
+        status.problem = upstreams.problem
+        status.failed = fetches.table.unreachableProxies.map(\.text)
         return status
     }
 }

@@ -14,5 +14,7 @@ struct BrokerPorts: Sendable {
     let audit: (any AuditPort)?
     /// `nil` without fronts.
     let fronts: (any FrontPort)?
+    /// `nil` without PAC files and settings of the desktop.
+    let upstreams: (any UpstreamPort)?
     let clock: any BrokerClock
 }

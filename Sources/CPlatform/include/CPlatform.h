@@ -37,6 +37,12 @@ void watchword_end_like(int status) __attribute__((noreturn));
 /// - output: receives the reading end of a pipe(7) for the standard output. The caller closes it.
 int watchword_start_command(const char *path, char *const arguments[], int32_t *pid, int *output);
 
+/// Starts a program like `watchword_start_command`, but without arguments, and with no environment but the time zone.
+/// - zone: the value of TZ; may be NULL.
+/// - socket: receives one end of a connected pair of stream sockets; the other is the program's standard input and output. The
+///   caller closes it.
+int watchword_start_evaluator(const char *path, const char *zone, int32_t *pid, int *socket);
+
 /// Sets close-on-exec. Returns 0 or errno.
 int watchword_set_close_on_exec(int descriptor);
 

@@ -14,6 +14,9 @@ public indirect enum FetchCommand: Sendable, Equatable {
     case lookUp([[ExactText: ExactText]])
     /// Search the netrc file, then run a configured command; then report `foundInNetrc`.
     case readNetrc(NetrcQuery)
+    /// Find the upstreams for a server by the PAC file or the settings of the desktop; then report `expire` with an
+    /// environment that contains them.
+    case findUpstreams(Origin)
     /// Wait for an update from another fetch.
     case wait
     /// Ask the client to send the request's body again; then report `supplied`.
@@ -27,7 +30,7 @@ public indirect enum FetchCommand: Sendable, Equatable {
     var asksPeople: Bool {
         switch self {
         case .ask, .confirm, .consult: true
-        case .transfer, .lookUp, .readNetrc, .wait, .needBody, .finish, .fail: false
+        case .transfer, .lookUp, .readNetrc, .findUpstreams, .wait, .needBody, .finish, .fail: false
         }
     }
 }

@@ -11,6 +11,7 @@ struct FetchContext: Sendable {
     var refusals = RefusalLog()
     var identities = ConnectionIdentities()
     var decisions = TrustAndCertificateCache()
+    var upstreams = UpstreamHealth()
     var grants = GrantBook()
     /// Whether the broker is locked: stored credentials are neither used nor added.
     var isLocked = false

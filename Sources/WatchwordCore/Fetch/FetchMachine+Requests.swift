@@ -9,8 +9,25 @@ extension FetchMachine {
     mutating func enterHop(
         from previous: Origin?, _ context: inout FetchContext, events: [FetchEvent]
     ) -> FetchStep {
-        let isOtherRoute = logins.search.situation.chain.chooseRoute(context.environment.proxy)
-        logins.enterHop(isOtherRoute: isOtherRoute)
+        let isOtherRoute: Bool?
+        do throws(FetchFailure) {
+            isOtherRoute = try logins.search.situation.chain.chooseRoute(
+                context.environment.proxy, context.upstreams, now: context.now)
+        } catch {
+            return fail(error, &context)
+        }
+        guard let isOtherRoute else {
+            state = .findingUpstreams(from: previous, events, since: context.now)
+            return FetchStep(.findUpstreams(chain.origin))
+        }
+        return enterRoute(isOther: isOtherRoute, from: previous, &context, events: events)
+    }
+
+    /// Prepares the hop for its proxy.
+    mutating func enterRoute(
+        isOther: Bool, from previous: Origin?, _ context: inout FetchContext, events: [FetchEvent]
+    ) -> FetchStep {
+        logins.enterHop(isOtherRoute: isOther)
         do throws(FetchFailure) {
             if let route = chain.route { try context.environment.hosts.check(route) }  // guard: address-of-a-proxy
         } catch {
@@ -86,6 +103,9 @@ extension FetchMachine {
         var request = TransferRequest(
             url: chain.hop.url, method: chain.hop.method, headers: chain.hop.headers, body: chain.hop.body,
             timeout: timeout, intent.plan.options)
+        if chain.hasOtherRoutes, request.options.connectTimeout == nil {
+            request.options.connectTimeout = Limits.upstreamConnect
+        }
         request.deniedAddresses = context.environment.hosts.addresses
             .denying(portsOfThisMachine: intent.plan.deniedPorts)
         request.proxy = proxyRequest(&context)

@@ -156,11 +156,19 @@ extension FetchMachine {
 
     /// See `FetchTable.deadline`.
     func deadline(_ context: FetchContext) -> Duration? {
-        if case .lookingUp(_, let since) = state { return time.boundsWaiting ? since + time.left : nil }
+        if let since = lookUpStart { return time.boundsWaiting ? since + time.left : nil }
         guard case .waiting(_, let place, let since) = state else { return queuedSince.map(time.end(ofWaitSince:)) }
         let end = time.end(ofWaitSince: since)
         guard case .attempt = place, let patience = context.queues.patienceEnd(of: intent.id) else { return end }
         return min(end, patience)
+    }
+
+    /// When the current lookup was started; `nil` if there is none.
+    private var lookUpStart: Duration? {
+        switch state {
+        case .lookingUp(_, let since), .findingUpstreams(_, _, let since): since
+        default: nil
+        }
     }
 
     // MARK: Queued questions
@@ -171,7 +179,7 @@ extension FetchMachine {
     private var queuedSince: Duration? {
         switch state {
         case .asking, .confirming: time.queuedSince
-        case .ready, .transferring, .consulting, .waiting, .lookingUp, .needingBody, .finished: nil
+        case .ready, .transferring, .consulting, .waiting, .lookingUp, .findingUpstreams, .needingBody, .finished: nil
         }
     }
 

@@ -12,6 +12,7 @@ struct FetchMachine: Sendable {
         indirect case consulting(Consultation, then: Suspended)
         indirect case waiting(Paused, at: AuthenticationQueues.QueuePosition, since: Duration)
         indirect case lookingUp(Question, since: Duration)
+        indirect case findingUpstreams(from: Origin?, [FetchEvent], since: Duration)
         indirect case asking(Question, Respondent)
         indirect case confirming(Question, GrantBook.Use, epoch: Int)
         case needingBody
@@ -69,6 +70,8 @@ struct FetchMachine: Sendable {
             foundInNetrc(logins, from: source, question, since: since, &context)
         case (.lookingUp(_, let since), .timePassed):
             time.isUsedUp(at: context.now, inWaitSince: since) ? fail(timeoutFailure, &context) : nil
+        case (.findingUpstreams(let previous, let events, let since), .timePassed):
+            foundUpstreams(for: previous, events, since: since, &context)
         case (.waiting(let paused, let place, let since), .resumed(let wake)):
             resumed(wake, paused, at: place, since: since, &context)
         case (.waiting(let paused, let place, let since), .timePassed):
@@ -80,7 +83,8 @@ struct FetchMachine: Sendable {
             nil
         case (.ready, .aborted(let failure)), (.transferring, .aborted(let failure)), (.asking, .aborted(let failure)),
             (.consulting, .aborted(let failure)), (.confirming, .aborted(let failure)),
-            (.lookingUp, .aborted(let failure)), (.waiting, .aborted(let failure)),
+            (.lookingUp, .aborted(let failure)), (.findingUpstreams, .aborted(let failure)),
+            (.waiting, .aborted(let failure)),
             (.needingBody, .aborted(let failure)):
             fail(failure, &context)
         // No other state waits for these events.
@@ -97,6 +101,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         time.recordNetwork(context.now - since)
         body.record(response.requestBody)
+        if let endpoint = chain.route?.endpoint { context.upstreams.recordSuccess(of: endpoint) }
         var step = evaluated(response, &context)
         if intent.plan.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
         return step
@@ -135,6 +140,7 @@ struct FetchMachine: Sendable {
         body.record(failure.requestBody)
         logins.recordTunnel(failure, &context)
         context.queues.endAttempt(by: intent.id)
+        if let step = failOver(after: failure, &context) { return step }
         if failure.kind == .requestBodyGone, case .stream? = chain.hop.body {
             return take(body.sendAgain(&logins.search.situation), &context)
         }

@@ -67,7 +67,7 @@ public struct FetchEnvironment: Sendable {
     /// Wall-clock time since 1970, which may jump.
     public var sinceEpoch: Duration
     public var clientNonces: ClientNonces
-    /// The configured proxy.
+    /// The configured upstreams.
     public var proxy: ProxyRule
     /// The hosts that the configuration allows and denies (`fetch.allow`, `fetch.deny`).
     public var hosts: HostRules

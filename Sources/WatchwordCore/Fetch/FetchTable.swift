@@ -227,7 +227,7 @@ public struct FetchTable: Sendable {
         recordActivity(of: id, isAsking: step.command.asksPeople, now, to: &orders)
         switch step.command {
         case .finish, .fail: machines[id] = nil
-        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .wait, .needBody: break
+        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .findUpstreams, .wait, .needBody: break
         }
         orders.append(.command(step.command, for: id))
         if machines.isEmpty { context.refusals.forget() }

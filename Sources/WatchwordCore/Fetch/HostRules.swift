@@ -44,20 +44,3 @@ public struct HostRules: Sendable, Equatable {
         allowed?.contains { $0.matches(host: host, port: port) } ?? true
     }
 }
-
-/// The configured proxy and its exceptions.
-public struct ProxyRule: Sendable, Equatable {
-    /// `nil` for none.
-    public var endpoint: ProxyEndpoint?
-    /// Hosts that are reached without the proxy.
-    public var exceptions: [HostPattern]
-
-    public init(endpoint: ProxyEndpoint? = nil, exceptions: [HostPattern] = []) {
-        self.endpoint = endpoint
-        self.exceptions = exceptions
-    }
-
-    func endpoint(for origin: Origin) -> ProxyEndpoint? {
-        exceptions.contains { $0.matches(host: origin.host, port: origin.port) } ? nil : endpoint
-    }
-}

@@ -14,6 +14,8 @@ struct RedirectChain: Sendable {
     private(set) var hop: HopRequest
     /// The proxy of this hop.
     private(set) var route: ProxyRoute?
+    /// The upstreams that have not been tried for this hop.
+    private var alternatives: [Upstream] = []
     private(set) var redirects = 0
     /// Whether a server has accepted a login or a client certificate. If so, no redirect from https to http is
     /// followed.
@@ -60,16 +62,40 @@ struct RedirectChain: Sendable {
 
     mutating func enter(_ next: HopRequest) { hop = next }
 
-    /// Chooses the proxy of this hop. Returns whether it differs from the previous one.
-    mutating func chooseRoute(_ rule: ProxyRule) -> Bool {
+    /// Chooses the proxy of this hop. Returns whether it differs from the previous one; `nil` if it is not known yet.
+    /// - Throws: `FetchFailure` of kind `proxyFailed` if it cannot be known.
+    mutating func chooseRoute(
+        _ rule: ProxyRule, _ health: UpstreamHealth = UpstreamHealth(), now: Duration
+    ) throws(FetchFailure) -> Bool? {
         let before = route
-        let configured = rule.endpoint(for: origin)
+        alternatives = []
         switch intent.plan.proxy {
         case .none: route = nil
-        case .configured: route = configured.map { ProxyRoute(endpoint: $0, isNamedByFetch: false) }
-        case .named(let endpoint): route = ProxyRoute(endpoint: endpoint, isNamedByFetch: endpoint != configured)
+        case .configured:
+            switch rule.choice(for: origin, now: now) {
+            case .unknown: return nil
+            case .failed(let text): throw FetchFailure(.proxyFailed, text)
+            case .upstreams(let upstreams):
+                alternatives = health.ordered(upstreams, now: now)
+                _ = chooseNextRoute()
+            }
+        case .named(let endpoint):
+            route = ProxyRoute(endpoint: endpoint, isNamedByFetch: !rule.names(endpoint, for: origin))
         }
         return route != before
+    }
+
+    /// Whether another upstream is left if this one fails.
+    var hasOtherRoutes: Bool { !alternatives.isEmpty }
+
+    /// Removes the connection without a proxy from the upstreams that are left.
+    mutating func excludeDirect() { alternatives.removeAll { $0 == .direct } }
+
+    /// Chooses the next upstream of this hop; returns `false` if all have been tried.
+    mutating func chooseNextRoute() -> Bool {
+        guard !alternatives.isEmpty else { return false }
+        route = alternatives.removeFirst().endpoint.map { ProxyRoute(endpoint: $0, isNamedByFetch: false) }
+        return true
     }
 
     /// Returns where a response leads, and counts the redirect if it is one.

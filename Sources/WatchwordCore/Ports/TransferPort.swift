@@ -173,6 +173,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
     public var clientCertificateRequest: ClientCertificateRequest?
     /// For a streamed request body: whether it can be sent again.
     public var requestBody = RequestBodyState.untouched
+    /// Whether a part of the request was sent, on any connection.
+    public var hasSentRequest = false
 
     public init(_ kind: Kind, _ detail: String, cause: Cause? = nil, wireCause: FailureCause? = nil) {
         self.kind = kind

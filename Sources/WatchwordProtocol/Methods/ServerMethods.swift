@@ -50,6 +50,7 @@ public struct BrokerStatus: Sendable {
     /// A histogram of the durations of event loop iterations: upper bounds in milliseconds, and a count for each interval.
     public var loop: (bounds: [Int], counts: [Int], longest: Duration) = ([], [], .zero)
     public var proxy: String?
+    public var upstreams = Upstreams()
     public var filtersSystemCalls = false
 
     public init() {}
@@ -88,7 +89,33 @@ public struct BrokerStatus: Sendable {
                 "longestMs": .integer(loop.longest.wholeMilliseconds),
             ],
             "ignoredReplies": .integer(counters.ignoredReplies), "proxy": proxy.map { .string($0) } ?? .null,
+            "upstreams": upstreams.json,
             "systemCallFilter": .boolean(filtersSystemCalls),
         ]
+    }
+}
+
+extension BrokerStatus {
+    /// The choice of upstream proxies.
+    public struct Upstreams: Sendable {
+        /// The number of rules in the configuration.
+        public var rules = 0
+        /// The URL of the PAC file, if the configuration names one.
+        public var script: String?
+        /// Whether the settings of the desktop are used.
+        public var usesDesktop = false
+        /// Why the PAC file or the settings of the desktop cannot be used, if they could not when they were last needed.
+        public var problem: String?
+        /// The URLs of proxies that could not be reached lately.
+        public var failed: [String] = []
+
+        public init() {}
+
+        var json: JSON {
+            [
+                "rules": .integer(rules), "pac": script.map { .string($0) }, "desktop": .boolean(usesDesktop),
+                "problem": problem.map { .string($0) }, "unreachable": .array(failed.map { .string($0) }),
+            ]
+        }
     }
 }

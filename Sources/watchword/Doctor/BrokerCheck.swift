@@ -18,7 +18,8 @@ struct BrokerCheck {
             let status = try connection.call(ServerStatus())
             return [
                 folder, version(status), keyring(try connection.call(KeyringStatus())), lock(status), agents(status),
-                ProxyCheck.finding(status), FrontCheck.finding(try fronts(connection), status),
+                ProxyCheck.finding(status), UpstreamCheck.finding(status),
+                FrontCheck.finding(try fronts(connection), status),
             ].compactMap { $0 }
         } catch {
             return [folder, failure(error), ProxyCheck.finding(nil)]

@@ -16,7 +16,8 @@ enum FrontCheck {
                 "Change \"listen\" or \"proxy\" in [front] of the configuration, and restart the broker.")
         }
         guard !all.isEmpty else { return nil }
-        let upstream = status["proxy"]?.string == nil ? "without an upstream proxy" : "through the proxy above"
+        let hasUpstream = status["proxy"]?.string != nil || UpstreamCheck.finding(status) != nil
+        let upstream = hasUpstream ? "through the proxies above" : "without an upstream proxy"
         return .good(name, "\(counted(all.count, "front")), \(upstream); see \"watchword front status\".")
     }
 }

@@ -11,6 +11,7 @@ enum ProxyCheck {
         if let proxy = status?["proxy"]?.string {
             return .good(name, "The broker uses \(DisplayURL.text(proxy)).")
         }
+        if UpstreamCheck.finding(status) != nil { return .good(name, "There is no proxy for all hosts.") }
         // The value is not shown, because it may contain a password.
         guard let variable = variables.first(where: { !(Environment.text($0) ?? "").isEmpty }) else {
             return .good(

@@ -17,7 +17,10 @@ final class Stage {
     /// A program of the operating system.
     static let tool = Subject(.exe, "/usr/bin/tool", file: Subject.File(inode: 2, changed: 1), isSystemFile: true)
 
-    init(hasKeyring: Bool = false, grants: (any GrantPort)? = nil, change: (inout BrokerOptions) -> Void = { _ in }) {
+    init(
+        hasKeyring: Bool = false, grants: (any GrantPort)? = nil, upstreams: (any UpstreamPort)? = nil,
+        change: (inout BrokerOptions) -> Void = { _ in }
+    ) {
         var options = BrokerOptions(version: "test")
         change(&options)
         transfers = FakeTransfers(on: loop)
@@ -25,7 +28,7 @@ final class Stage {
         log.logLevel = .critical
         broker = Broker(
             loop: loop, transfers: transfers, keyring: hasKeyring ? keyring : nil, grants: grants, audit: audit,
-            clock: clock,
+            upstreams: upstreams, clock: clock,
             options: options, log: log)
         broker.watchKeyring()
     }

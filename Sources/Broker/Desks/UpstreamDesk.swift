@@ -1,0 +1,144 @@
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// Finds the upstreams of servers by the PAC file or the settings of the desktop. Owns their recent results.
+final class UpstreamDesk {
+    private let port: (any UpstreamPort)?
+    private let fetches: FetchRouter
+    private let scripts: ScriptLoader
+    private let reference: DeskReference<UpstreamDesk>
+    private var results = FoundUpstreams()
+    /// The fetches that wait for the result for an origin.
+    private var waiting: [Origin: [FetchID]] = [:]
+    /// Counts the changes of the configuration. Results of an earlier one are dropped.
+    private var generation = 0
+    /// Why the last server has no result; `nil` if it has one.
+    private(set) var problem: String?
+
+    init(_ fetches: FetchRouter, _ port: (any UpstreamPort)?, _ reference: DeskReference<UpstreamDesk>) {
+        (self.fetches, self.port, self.reference) = (fetches, port, reference)
+        scripts = ScriptLoader(fetches, port, reference)
+    }
+
+    private var context: DeskContext { fetches.context }
+
+    /// The configured upstreams with the recent results.
+    var rule: ProxyRule {
+        var rule = context.options.proxy
+        if context.options.upstreamSource != nil { rule.found = results }
+        return rule
+    }
+
+    /// Forgets all results, because the configuration was loaded again.
+    func reconfigure() {
+        generation += 1
+        results = FoundUpstreams()
+        problem = nil
+        scripts.forget()
+        for origin in Array(waiting.keys) {
+            if context.options.upstreamSource == nil { resume(origin) } else { find(origin) }
+        }
+        check()
+    }
+
+    /// Finds the upstreams of an example, so that a problem is reported before a program needs them.
+    func check() {
+        guard context.options.upstreamSource != nil, let origin = try? FetchURL("https://example.com/").origin else {
+            return
+        }
+        find(origin)
+    }
+
+    /// Finds the upstreams of a server; then the fetch continues.
+    func find(_ origin: Origin, for fetch: RunningFetch) {
+        waiting[origin, default: []].append(fetch.id)
+        fetches.beginWait(of: fetch)
+        // guard: upstream-asked-once
+        if waiting[origin]?.count == 1 { find(origin) }
+    }
+
+    private func find(_ origin: Origin) {
+        let current = generation
+        upstreams(of: origin) { [reference] result in
+            reference.post { $0.settle(origin, result, current) }
+        }
+    }
+
+    private func settle(_ origin: Origin, _ result: FoundUpstreams.Result, _ generation: Int) {
+        guard generation == self.generation else { return }
+        results.record(result, for: origin, now: context.now)
+        report(result)
+        resume(origin)
+    }
+
+    private func resume(_ origin: Origin) {
+        for id in waiting.removeValue(forKey: origin) ?? [] {
+            fetches[id]?.waitTimer = nil
+            fetches.report { $0.expire(id, $1) }
+        }
+    }
+
+    private func report(_ result: FoundUpstreams.Result) {
+        let before = problem
+        problem = if case .failure(let failure) = result { failure.text } else { nil }
+        guard let problem, problem != before else { return }
+        context.log.error("no proxy can be chosen", metadata: ["reason": "\(problem)"])
+    }
+
+    func scriptFetched(_ url: String, _ result: Result<PACScript, UpstreamFailure>, generation: Int) {
+        scripts.finish(url, result, generation: generation)
+    }
+
+    // MARK: Sources
+
+    private func upstreams(of origin: Origin, completion: @escaping @Sendable (FoundUpstreams.Result) -> Void) {
+        guard let port, let source = context.options.upstreamSource else {
+            return completion(.failure(UpstreamFailure("this broker cannot evaluate PAC files")))
+        }
+        switch source {
+        case .pac(let url): evaluate(url, origin, completion: completion)
+        case .desktop:
+            port.readDesktop { [reference] result in
+                reference.post { $0.use(result, origin, completion: completion) }
+            }
+        }
+    }
+
+    private func use(
+        _ settings: Result<DesktopProxy, UpstreamFailure>, _ origin: Origin,
+        completion: @escaping @Sendable (FoundUpstreams.Result) -> Void
+    ) {
+        do throws(UpstreamFailure) {
+            let settings = try settings.get()
+            guard let url = settings.scriptURL else { return completion(.success(try settings.upstreams(for: origin))) }
+            guard !url.isEmpty else {
+                throw UpstreamFailure(
+                    "the desktop discovers its PAC file in the network (WPAD), which is not supported; set proxy.pac")
+            }
+            evaluate(url, origin, completion: completion)
+        } catch {
+            completion(.failure(error))
+        }
+    }
+
+    private func evaluate(
+        _ url: String, _ origin: Origin, completion: @escaping @Sendable (FoundUpstreams.Result) -> Void
+    ) {
+        guard let port else { return }
+        scripts.load(url) { result in
+            switch result {
+            case .failure(let failure): completion(.failure(failure))
+            case .success(let script):
+                var host = origin.host.string
+                if host.hasPrefix("[") { host = String(host.dropFirst().dropLast()) }
+                port.evaluate(script, url: "\(origin.text)/", host: host) { result in
+                    completion(
+                        result.flatMap { text in
+                            Result { () throws(UpstreamFailure) in try PACScript.upstreams(text) }
+                        })
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+internal import WatchwordProtocol
+
+/// Constructors for the options of upstream proxies.
+extension ConfigurationOption {
+    /// The tables of the list are read by `ProxyRuleTables`.
+    static func proxyRules(_ key: String, _ summary: String) -> ConfigurationOption {
+        ConfigurationOption(
+            key, .proxyRules, summary, written: { _ in nil },
+            change: { option, value, _ in
+                switch value {
+                case .tables: return []
+                case .strings(let texts) where texts.isEmpty: return []
+                default: return [option.wrongType(value)]
+                }
+            })
+    }
+
+    static func scriptURL(_ key: String, _ place: Place<String?>, _ summary: String) -> ConfigurationOption {
+        ConfigurationOption(
+            key, .scriptURL, summary, written: { $0[keyPath: place].map { "\"\($0)\"" } },
+            change: { option, value, settings in
+                guard case .string(let text) = value else { return [option.wrongType(value)] }
+                guard isScript(text) else {
+                    return [
+                        ValueProblem(text: "expected \(option.type.text), without user and password; \(option.advice)")
+                    ]
+                }
+                settings[keyPath: place] = text
+                return []
+            })
+    }
+
+    private static func isScript(_ text: String) -> Bool {
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return false }
+        if text.hasPrefix("file:///") { return !text.contains("%") }
+        guard let scheme = ["http://", "https://"].first(where: text.hasPrefix) else { return false }
+        let authority = text.dropFirst(scheme.count).prefix { $0 != "/" }
+        return !authority.isEmpty && !authority.contains { "?#@".contains($0) }
+    }
+}

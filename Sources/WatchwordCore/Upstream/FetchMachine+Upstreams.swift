@@ -1,0 +1,55 @@
+internal import WatchwordProtocol
+
+/// The choice of the proxy of each hop, and of another one if it fails.
+extension FetchMachine {
+    /// Continues a hop whose upstreams were unknown. Returns `nil` if they still are.
+    mutating func foundUpstreams(
+        for previous: Origin?, _ events: [FetchEvent], since: Duration, _ context: inout FetchContext
+    ) -> FetchStep? {
+        if time.isUsedUp(at: context.now, inWaitSince: since) { return fail(timeoutFailure, &context) }
+        guard context.environment.proxy.choice(for: chain.origin, now: context.now) != .unknown else { return nil }
+        time.recordWait(context.now - since)
+        return enterHop(from: previous, &context, events: events)
+    }
+
+    /// Records that the proxy of a failed request cannot be reached. Returns the step that sends the request through the
+    /// next upstream; `nil` if there is none, or if a server may have received the request.
+    mutating func failOver(after failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
+        let route = chain.route
+        if failure.isOfUpstream(route) {
+            // A client that names the proxy, or has a short time limit, must not change the choice for others.
+            // guard: failover-of-others, failover-of-named
+            if let endpoint = route?.endpoint, intent.plan.options.connectTimeout == nil, intent.plan.proxy == .configured {
+                context.upstreams.recordFailure(of: endpoint, now: context.now)
+            }
+        } else if failure.cause == .proxyRefused(status: nil), route?.endpoint.type != .socks {
+            // The proxy may have ended the connection because of this server.
+            logins.search.situation.chain.excludeDirect()  // guard: failover-refusal-not-direct
+        } else {
+            return nil
+        }
+        // guard: failover-unsafe-method, failover-sends-nothing-twice
+        guard !failure.hasSentRequest || isRepeatable, bodyState != .spent else { return nil }
+        guard logins.search.situation.chain.chooseNextRoute() else { return nil }
+        logins.search.situation.leases.releaseAll(&context)
+        return enterRoute(isOther: true, from: chain.origin, &context, events: [])
+    }
+
+    /// Whether the request may be sent twice. A tunnel that was not opened has carried nothing.
+    private var isRepeatable: Bool {
+        intent.plan.options.opensTunnel || ["GET", "HEAD", "OPTIONS", "TRACE"].contains(chain.hop.method)
+    }
+}
+
+extension TransferFailure {
+    /// Whether there was no connection to the upstream, so that it cannot be used for any server. A certificate that is
+    /// not trusted is not such a failure.
+    fileprivate func isOfUpstream(_ route: ProxyRoute?) -> Bool {
+        guard let route else { return cause == nil && [.cannotConnect, .nameNotResolved].contains(kind) }
+        return switch cause {
+        case .proxyUnreachable: true
+        case .proxyTLSFailed: serverTrust == nil  // guard: failover-untrusted-proxy
+        default: false
+        }
+    }
+}

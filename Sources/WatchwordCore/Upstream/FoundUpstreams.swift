@@ -1,0 +1,41 @@
+/// The reason why the PAC file or the settings of the desktop name no upstream.
+public struct UpstreamFailure: Error, Sendable, Equatable {
+    /// The message: what happened, and what to do.
+    public var text: String
+
+    public init(_ text: String) { self.text = text }
+}
+
+/// The recent results of the PAC file or of the settings of the desktop, by origin. They expire, so that a changed
+/// network takes effect, and no request has to wait for a result that is still valid.
+public struct FoundUpstreams: Sendable, Equatable {
+    public typealias Result = Swift.Result<[Upstream], UpstreamFailure>
+
+    private struct Entry: Equatable {
+        let result: Result
+        let expiry: Duration
+    }
+
+    private static let lifetime = Duration.seconds(60)
+    /// The lifetime of a failure.
+    private static let failureLifetime = Duration.seconds(5)
+    private static let largestCount = 512
+
+    private var entries: [Origin: Entry] = [:]
+
+    public init() {}
+
+    public mutating func record(_ result: Result, for origin: Origin, now: Duration) {
+        if entries.count >= Self.largestCount {
+            entries = entries.filter { $0.value.expiry > now }
+            if entries.count >= Self.largestCount { entries = [:] }
+        }
+        let isFailure = if case .failure = result { true } else { false }
+        entries[origin] = Entry(result: result, expiry: now + (isFailure ? Self.failureLifetime : Self.lifetime))
+    }
+
+    func result(for origin: Origin, now: Duration) -> Result? {
+        guard let entry = entries[origin], now < entry.expiry else { return nil }  // guard: upstream-expires
+        return entry.result
+    }
+}

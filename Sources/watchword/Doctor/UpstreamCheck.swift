@@ -1,0 +1,33 @@
+import JSONText
+import WatchwordProtocol
+
+/// Checks the choice of upstream proxies: whether the PAC file or the settings of the desktop can be used, and whether all
+/// proxies could be reached when they were last used.
+enum UpstreamCheck {
+    /// - Parameter status: The status of the broker.
+    /// - Returns: `nil` if only one proxy is configured, or none.
+    static func finding(_ status: JSON?) -> Finding? {
+        let name = "Upstream proxies"
+        guard let upstreams = status?["upstreams"] else { return nil }
+        let rules = upstreams["rules"]?.integer ?? 0
+        let script = upstreams["pac"]?.string.map { "the PAC file \(DisplayURL.text($0))" }
+        let source = script ?? (upstreams["desktop"]?.boolean == true ? "the settings of the desktop" : nil)
+        if let problem = upstreams["problem"]?.string {
+            let rest =
+                status?["proxy"]?.string == nil
+                ? "cannot be reached. proxy.url names a proxy for this case." : "use the proxy above."
+            return .bad(
+                name, "\(problem.shortened(to: 300)).",
+                "Correct \(source ?? "the file"). Until then, hosts without a rule \(rest)")
+        }
+        let failed = (upstreams["unreachable"]?.elements ?? []).compactMap { $0.string.map { DisplayURL.text($0) } }
+        guard failed.isEmpty else {
+            return .doubtful(
+                name, "\(failed.joined(separator: ", ")) could not be reached lately.",
+                "Check that it runs. Meanwhile the other proxies in the list of \"use\" or of the PAC file are used.")
+        }
+        guard rules > 0 || source != nil else { return nil }
+        let parts = [rules > 0 ? counted(Int(rules), "rule") : nil, source].compactMap(\.self)
+        return .good(name, "The broker uses \(parts.joined(separator: " and ")).")
+    }
+}

@@ -1,0 +1,135 @@
+import CPlatform
+import Configuration
+import Dispatch
+import Glibc
+import Synchronization
+import WatchwordCore
+import WatchwordProtocol
+
+/// Evaluates PAC files and reads the settings of the desktop, on a thread that may wait.
+final class UpstreamRunner: UpstreamPort {
+    /// The most calls that wait.
+    private static let longestQueue = 256
+
+    private let queue = DispatchQueue(label: "watchword.upstreams")
+    private let evaluator = Mutex(ScriptEvaluator())
+    private let waiting = Mutex(0)
+
+    func evaluate(
+        _ script: PACScript, url: String, host: String,
+        completion: @escaping @Sendable (Result<String, UpstreamFailure>) -> Void
+    ) {
+        perform(completion) { () throws(UpstreamFailure) in
+            let result = self.evaluator.withLock { evaluator in
+                Result { () throws(UpstreamFailure) in try evaluator.evaluate(script, url: url, host: host) }
+            }
+            return try result.get()
+        }
+    }
+
+    func readScript(_ path: String, completion: @escaping @Sendable (Result<PACScript, UpstreamFailure>) -> Void) {
+        perform(completion) { () throws(UpstreamFailure) in try PACScript(ScriptFile.read(path)) }
+    }
+
+    func readDesktop(completion: @escaping @Sendable (Result<DesktopProxy, UpstreamFailure>) -> Void) {
+        perform(completion) { () throws(UpstreamFailure) in try DesktopProxy(gsettings: DesktopSettings.read()) }
+    }
+
+    /// Ends the process that evaluates PAC files.
+    func shutDown() { evaluator.withLock { $0.end() } }
+
+    /// Runs `work` after all earlier calls. A call that has waited too long for them fails.
+    private func perform<Value: Sendable>(
+        _ completion: @escaping @Sendable (Result<Value, UpstreamFailure>) -> Void,
+        _ work: @escaping @Sendable () throws(UpstreamFailure) -> Value
+    ) {
+        let latest = ContinuousClock.now + Limits.scriptQueue
+        let busy = UpstreamFailure("too many evaluations of the PAC file are waiting; correct the file if it is slow")
+        let hasRoom = waiting.withLock { waiting in
+            guard waiting < Self.longestQueue else { return false }
+            waiting += 1
+            return true
+        }
+        guard hasRoom else { return completion(.failure(busy)) }
+        queue.async {
+            defer { self.waiting.withLock { $0 -= 1 } }
+            guard ContinuousClock.now < latest else { return completion(.failure(busy)) }
+            completion(Result { () throws(UpstreamFailure) in try work() })
+        }
+    }
+}
+
+/// Reads a PAC file from the file system.
+private enum ScriptFile {
+    static func read(_ path: String) throws(UpstreamFailure) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw problem(path, errno) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw problem(path, errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw UpstreamFailure("the PAC file \(path) is not a regular file")
+        }
+        // guard: pac-file-mode
+        guard [0, geteuid()].contains(status.st_uid), status.st_mode & 0o022 == 0 else {
+            throw UpstreamFailure(
+                "other users can change the PAC file \(path); check its contents and owner, then run: chmod go-w '\(path)'"
+            )
+        }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while bytes.count <= PACScript.largestSize {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw problem(path, errno) }
+            if count == 0 { break }
+            bytes += buffer[..<count]
+        }
+        return bytes
+    }
+
+    private static func problem(_ path: String, _ error: Int32) -> UpstreamFailure {
+        UpstreamFailure("cannot read the PAC file \(path): \(String(cString: strerror(error)))")
+    }
+}
+
+/// Runs gsettings(1).
+private enum DesktopSettings {
+    private static let program = "/usr/bin/gsettings"
+    private static let largestOutput = 64 << 10
+
+    static func read() throws(UpstreamFailure) -> String {
+        let words = [program, "list-recursively", "org.gnome.system.proxy"]
+        let arguments = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var (pid, output): (pid_t, Int32) = (0, -1)
+        let error = watchword_start_command(program, arguments, &pid, &output)
+        guard error == 0 else {
+            throw UpstreamFailure("cannot run \(program) for proxy.desktop: \(String(cString: strerror(error)))")
+        }
+        defer {
+            close(output)
+            kill(-pid, SIGKILL)
+            while waitpid(pid, nil, 0) < 0 && errno == EINTR {}
+        }
+        guard let text = readAll(output, by: .now + Limits.scriptEvaluation) else {
+            throw UpstreamFailure("\(program) did not answer within \(Limits.scriptEvaluation)")
+        }
+        return text
+    }
+
+    private static func readAll(_ descriptor: Int32, by deadline: ContinuousClock.Instant) -> String? {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while bytes.count < largestOutput {
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let left = (deadline - .now).wholeMilliseconds
+            guard left > 0 else { return nil }
+            guard poll(&entry, 1, Int32(clamping: left)) > 0 else { continue }
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += buffer[..<count]
+        }
+        return nil
+    }
+}

@@ -1,0 +1,385 @@
+"""The choice of the upstream proxy: rules per host, failover, PAC files and the settings of the desktop."""
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from rig.bodies import eventually
+from rig.client import password_answer
+from rig.forwarding import ForwardProxy
+from rig.local_fronts import run
+from rig.scripted import response
+from rig.servers import free_port
+
+
+@pytest.fixture
+def origin(stage):
+    return stage.server(lambda request: response(200, b"page"))
+
+
+@pytest.fixture
+def proxies(stage):
+    """Makes proxies that forward everything."""
+    return lambda count, check=lambda request: None: [stage.server(ForwardProxy(check)) for _ in range(count)]
+
+
+def rule(hosts, *use):
+    return f"[[proxy.rule]]\nhosts = {hosts!r}\nuse = {list(use)!r}\n"
+
+
+def dead():
+    """The URL of a proxy that does not run."""
+    return f"http://127.0.0.1:{free_port()}"
+
+
+def fetched(client, url, **params):
+    reply = client.fetch(url, **params)
+    assert "result" in reply, reply
+    return reply["result"]
+
+
+def test_each_host_uses_the_proxies_of_its_rule(stage, origin, proxies):
+    first, second = proxies(2)
+    broker = stage.configured(
+        f'[proxy]\nurl = "{dead()}"\nexcept = ["127.0.0.1"]\n' + rule(["a.test"], first.url) + rule([".test"], second.url))
+    client = stage.client(broker=broker)
+    for host in ["a.test", "b.test", "127.0.0.1"]:
+        assert fetched(client, f"http://{host}:{origin.port}/{host}")["status"] == 200
+    assert [request.target.rsplit("/", 1)[1] for request in first.requests] == ["a.test"]
+    assert [request.target.rsplit("/", 1)[1] for request in second.requests] == ["b.test"]
+    assert [request.target for request in origin.requests] == ["/a.test", "/b.test", "/127.0.0.1"]
+    assert client.fetch(f"http://c.example:{origin.port}/")["error"]["data"]["kind"] == "proxyFailed"
+
+
+def test_the_next_proxy_is_used_if_one_cannot_be_reached(stage, origin, proxies):
+    alive, = proxies(1)
+    broken = dead()
+    broker = stage.configured(rule([".test"], broken, alive.url))
+    client = stage.client(broker=broker)
+    body = {"type": "string", "value": "sent once"}
+    assert fetched(client, f"http://a.test:{origin.port}/", method="POST", body=body)["status"] == 200
+    assert [(request.method, request.body) for request in origin.requests] == [("POST", b"sent once")]
+    status = client.call("server/status", {})["result"]["upstreams"]
+    assert status["unreachable"] == [broken] and status["rules"] == 1
+    # The failed proxy comes last now, although it runs again.
+    revived = socket.create_server(("127.0.0.1", int(broken.rsplit(":", 1)[1])))
+    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
+    assert len(alive.requests) == 2
+    revived.setblocking(False)
+    with revived, pytest.raises(BlockingIOError):
+        revived.accept()
+
+
+def test_without_direct_no_server_is_contacted_directly(stage, origin):
+    broker = stage.configured(rule([".test", "127.0.0.1"], dead(), dead()))
+    error = stage.client(broker=broker).fetch(f"{origin.url}/")["error"]
+    assert error["data"]["kind"] == "proxyFailed" and not origin.requests
+    broker = stage.configured(rule([".test", "127.0.0.1"], dead(), "direct"))
+    assert fetched(stage.client(broker=broker), f"{origin.url}/")["status"] == 200
+
+
+def test_a_login_for_one_proxy_is_not_sent_to_the_next(stage, origin, proxies):
+    """The first proxy asks for a login, and ends before it gets one: the answer goes nowhere else."""
+    password = stage.secret()
+    second, = proxies(1)
+
+    def ask(request):
+        first.listener.shutdown(socket.SHUT_RDWR)
+        first.listener.close()
+        return response(407, b"", 'Proxy-Authenticate: Basic realm="gate"', "Connection: close")
+
+    first, = proxies(1, ask)
+    asked = []
+    client = stage.client(
+        answer=lambda challenge: asked.append(challenge) or password_answer("bob", password),
+        broker=stage.configured(rule([".test"], first.url, second.url)))
+    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
+    assert [challenge["protectionSpace"]["port"] for challenge in asked] == [first.port]
+    assert second.requests and all(request.header("Proxy-Authorization") is None for request in second.requests)
+    assert all(request.header("Proxy-Authorization") is None for request in origin.requests)
+
+
+@pytest.mark.parametrize("status", [407, 502, 503])
+def test_a_refusal_of_the_proxy_does_not_lead_to_the_next(stage, origin, proxies, status):
+    first, = proxies(1, lambda request: response(status, b"no", 'Proxy-Authenticate: Basic realm="gate"'))
+    second, = proxies(1)
+    broker = stage.configured(rule([".test"], first.url, second.url))
+    client = stage.client(answer=lambda challenge: {"action": "continue"}, broker=broker)
+    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == status
+    client.fetch(f"https://a.test:{origin.port}/")
+    assert len(first.requests) == 2 and not second.requests and not origin.requests
+
+
+def test_a_request_that_a_server_may_have_received_is_not_sent_again(stage, origin, proxies):
+    """The proxy keeps the connection of a first request, and ends with the second one."""
+    def answer(request):
+        if request.method == "GET":
+            return response(200, b"kept")
+        first.listener.shutdown(socket.SHUT_RDWR)
+        first.listener.close()
+        raise OSError("the proxy ends")
+
+    first, = proxies(1, answer)
+    second, = proxies(1)
+    client = stage.client(broker=stage.configured(rule([".test"], first.url, second.url)))
+    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
+    reply = client.fetch(f"http://a.test:{origin.port}/", method="POST", body={"type": "string", "value": "pay"})
+    assert "error" in reply and not second.requests, reply
+    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200 and len(second.requests) == 1
+
+
+def test_tunnels_of_programs_use_the_rules(stage, tls, nginx_tls, proxies):
+    alive, = proxies(1)
+    broker = stage.configured(rule(["localhost"], dead(), alive.url) + f"[front]\ntunnel-ports = [{nginx_tls.port}]\n")
+    done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), f"https://localhost:{nginx_tls.port}/open.txt")
+    assert done.stdout == b"open page\n", done
+    assert alive.reached == [("localhost", nginx_tls.port)]
+
+
+def test_a_tunnel_that_a_proxy_does_not_open(stage, tls, nginx_tls, proxies):
+    """The first proxy takes the request, and closes the connection."""
+    def end(request):
+        raise OSError("no tunnel")
+
+    first, = proxies(1, end)
+    second, = proxies(1)
+    broker = stage.configured(rule(["localhost"], first.url, second.url) + f"[front]\ntunnel-ports = [{nginx_tls.port}]\n")
+    done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), f"https://localhost:{nginx_tls.port}/open.txt")
+    assert done.stdout == b"open page\n", done
+    assert [request.method for request in first.requests] == ["CONNECT"] and len(second.requests) == 1
+
+
+def test_squid_with_a_login_after_one_that_does_not_run(stage, squid, account, tls, nginx, nginx_tls):
+    """One question for the requests and tunnels of two programs."""
+    asked = []
+    broker = stage.configured(
+        rule(["127.0.0.1", "localhost"], dead(), squid.url("basic")) + f"[front]\ntunnel-ports = [{nginx_tls.port}]\n")
+    agent = stage.client(answer=lambda challenge: asked.append(challenge) or password_answer(*account), broker=broker)
+    assert "result" in agent.call("agent/register", {"name": "tests"})
+    for url in [f"http://127.0.0.1:{nginx.port}", f"https://localhost:{nginx_tls.port}"]:
+        done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), f"{url}/open.txt")
+        assert done.stdout == b"open page\n", done
+    assert [challenge["protectionSpace"]["port"] for challenge in asked] == [squid.ports["basic"]]
+
+
+# PAC files
+
+def pac(stage, text, mode=0o600):
+    path = stage.folder / "proxy.pac"
+    path.write_text(text)
+    path.chmod(mode)
+    return f'[proxy]\npac = "file://{path}"\n'
+
+
+def test_a_pac_file_chooses_the_proxy(stage, origin, proxies):
+    first, second = proxies(2)
+    text = (f"function FindProxyForURL(url, host) {{ if (dnsDomainIs(host, '.a.test')) return 'DIRECT'; "
+            f"return host == 'b.test' ? 'PROXY 127.0.0.1:{first.port}' : "
+            f"'PROXY 127.0.0.1:{free_port()}; HTTP 127.0.0.1:{second.port}'; }}")
+    client = stage.client(broker=stage.configured(pac(stage, text)))
+    for host in ["b.test", "c.test"]:
+        assert fetched(client, f"http://{host}:{origin.port}/")["status"] == 200
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+
+
+def test_the_pac_file_sees_no_path_and_no_user(stage, origin, proxies):
+    proxy, = proxies(1)
+    script = (f"function FindProxyForURL(url, host) {{ if (url != 'http://a.test:{origin.port}/' || host != 'a.test') throw url; "
+              f"return 'PROXY 127.0.0.1:{proxy.port}'; }}")
+    client = stage.client(broker=stage.configured(pac(stage, script)))
+    assert fetched(client, f"http://bob:pw@a.test:{origin.port}/private?q=1")["status"] == 200
+
+
+BAD = {
+    "throws": ("function FindProxyForURL(url, host) {\n throw new Error('broken'); }", "line 2: Error: broken"),
+    "syntax": ("function FindProxyForURL(", "SyntaxError"),
+    "no function": ("var x = 1;", "does not define the function FindProxyForURL"),
+    "null": ("function FindProxyForURL() { return null; }", "returned no text"),
+    "empty": ("function FindProxyForURL() { return ''; }", "names no supported proxy"),
+    "unknown": ("function FindProxyForURL() { return 'QUIC a:1'; }", "names no supported proxy"),
+    "endless": ("function FindProxyForURL() { while (true) {} }", "took longer than"),
+    "endless start": ("while (true) {}", "took longer than"),
+    "memory": ("function FindProxyForURL() { var s = 'x'; while (true) s += s; }", "error in the PAC file"),
+    "stack": ("function FindProxyForURL() { return '' + FindProxyForURL(); }", "error in the PAC file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_pac_file_is_reported_and_never_means_direct(stage, origin, name):
+    script, text = BAD[name]
+    broker = stage.configured(pac(stage, script))
+    client = stage.client(broker=broker)
+    error = client.fetch(origin.url)["error"]
+    assert error["data"]["kind"] == "proxyFailed" and text in error["message"], error
+    assert not origin.requests
+    assert text in client.call("server/status", {})["result"]["upstreams"]["problem"]
+    eventually(lambda: text in broker.log, "the problem is logged")
+
+
+def test_a_bad_pac_file_with_a_proxy_for_that_case(stage, origin, proxies):
+    proxy, = proxies(1)
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { throw 1; }") + f'url = "{proxy.url}"\n')
+    assert fetched(stage.client(broker=broker), origin.url)["status"] == 200
+    assert len(proxy.requests) == len(origin.requests) == 1
+
+
+def test_an_endless_pac_file_does_not_delay_other_fetches(stage, origin):
+    script = "function FindProxyForURL(url, host) { while (host == 'slow.test') {} return 'DIRECT'; }"
+    broker = stage.configured(pac(stage, script) + rule(["quick.test", "127.0.0.1"], "direct"))
+    client = stage.client(broker=broker)
+    slow = client.start("fetch/run", {"url": "http://slow.test/"})
+    for _ in range(5):
+        assert fetched(client, origin.url)["status"] == 200
+    # Other hosts of the file wait for the end of the process, and get their result from a new one.
+    assert fetched(client, f"http://localhost:{origin.port}/")["status"] == 200
+    assert "took longer than" in client.wait(slow)["error"]["message"]
+
+
+def test_results_are_kept_for_a_time(stage, origin, proxies):
+    """The file counts its calls, and names a proxy that does not exist for the second one for a host."""
+    proxy, = proxies(1)
+    script = (f"var calls = {{}}; function FindProxyForURL(url, host) {{ calls[host] = (calls[host] || 0) + 1; "
+              f"return 'PROXY 127.0.0.1:' + (calls[host] == 1 ? {proxy.port} : 1); }}")
+    client = stage.client(broker=stage.configured(pac(stage, script)))
+    for _ in range(5):
+        assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
+
+
+def test_a_changed_file_is_used_after_a_reload(stage, origin, proxies):
+    first, second = proxies(2)
+    text = "function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{}'; }}"
+    broker = stage.configured(pac(stage, text.format(first.port)))
+    client = stage.client(broker=broker)
+    fetched(client, f"http://a.test:{origin.port}/")
+    pac(stage, text.format(second.port))
+    broker.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is loaded again")
+    fetched(client, f"http://a.test:{origin.port}/")
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+
+
+def test_other_users_must_not_change_the_file(stage, origin):
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }", mode=0o666))
+    error = stage.client(broker=broker).fetch(origin.url)["error"]
+    assert "other users can change the PAC file" in error["message"]
+
+
+def test_a_pac_file_by_http(stage, origin, proxies):
+    proxy, = proxies(1)
+    script = f"function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{proxy.port}'; }}".encode()
+    library = stage.server(lambda request: response(200, script))
+    client = stage.client(broker=stage.configured(f'[proxy]\npac = "{library.url}/proxy.pac"\n'))
+    for host in ["a.test", "b.test"]:
+        assert fetched(client, f"http://{host}:{origin.port}/")["status"] == 200
+    assert len(library.requests) == 1 and len(proxy.requests) == 2
+    assert library.requests[0].authorization is None
+
+
+@pytest.mark.parametrize("answer, text", [
+    (response(401, b"", 'WWW-Authenticate: Basic realm="r"'), "status 401"), (response(404), "status 404"),
+    (response(302, b"", "Location: /other"), "status 302"), (response(200, b"x" * (1 << 20) + b"x"), "larger than"), (None, "lost")])
+def test_a_pac_file_that_cannot_be_fetched(stage, origin, answer, text):
+    def serve(request):
+        if answer is None:
+            raise OSError("the connection ends")
+        return answer
+
+    library = stage.server(serve)
+    client = stage.client(answer=lambda challenge: {"action": "cancel"}, broker=stage.configured(f'[proxy]\npac = "{library.url}/p"\n'))
+    error = client.fetch(origin.url)["error"]
+    assert error["data"]["kind"] == "proxyFailed" and text in error["message"], error
+    assert "cannot fetch the PAC file" in error["message"] and not origin.requests
+
+
+def test_the_evaluator_ends_with_the_broker(stage, origin):
+    script = "function FindProxyForURL() { return 'DIRECT'; }"
+    broker = stage.configured(pac(stage, script))
+    assert fetched(stage.client(broker=broker), origin.url)["status"] == 200
+    children = evaluators(broker)
+    assert len(children) == 2, "the script and the names"
+    broker.kill()
+    eventually(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in children), "the processes end")
+
+
+def test_an_evaluator_that_was_ended_is_started_again(stage, origin):
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }"))
+    client = stage.client(broker=broker)
+    assert fetched(client, origin.url)["status"] == 200
+    first = evaluators(broker)
+    for pid in first:
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: all(pathlib.Path(f"/proc/{pid}/status").read_text().find("State:\tZ") > 0 for pid in first[:1]), "it has ended")
+    assert fetched(client, f"http://localhost:{origin.port}/")["status"] == 200
+    assert not set(first) & set(evaluators(broker))
+
+
+def evaluators(broker):
+    """The process IDs of the broker's evaluator and of its resolver."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            name, parent = (folder / "comm").read_text().strip(), int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError):
+            continue
+        if name == "watchword-pac" and (parent == broker.process.pid or parent in found):
+            found.append(int(folder.name))
+    return found
+
+
+def test_the_evaluator_is_confined(stage, origin):
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }"))
+    assert fetched(stage.client(broker=broker), origin.url)["status"] == 200
+    engine, resolver = sorted(evaluators(broker))
+    for pid in [engine, resolver]:
+        assert "NoNewPrivs:\t1" in pathlib.Path(f"/proc/{pid}/status").read_text()
+        limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+        assert f"Max address space         {256 << 20}" in limits and "Max file size             0" in limits
+        assert "broker" not in " ".join(os.readlink(f) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    assert "Seccomp:\t2" in pathlib.Path(f"/proc/{engine}/status").read_text()
+
+
+# The desktop
+
+def set_desktop(broker, *settings):
+    """Stores proxy settings as a settings dialog does: schema, key, value."""
+    commands = " && ".join(f"gsettings set org.gnome.system.proxy{schema} {key} \"{value}\"" for schema, key, value in settings)
+    environment = {"HOME": str(broker.home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(broker.home)}
+    done = subprocess.run(["dbus-run-session", "--", "sh", "-c", commands], env=environment, capture_output=True, timeout=60)
+    assert done.returncode == 0, done
+
+
+def test_the_settings_of_the_desktop(stage, origin, proxies):
+    first, second = proxies(2)
+    broker = stage.configured("[proxy]\ndesktop = true\n")
+    set_desktop(
+        broker, ("", "mode", "'manual'"), ("", "ignore-hosts", "['*.direct.test', '127.0.0.0/8']"),
+        (".http", "host", "'127.0.0.1'"), (".http", "port", first.port))
+    client = stage.client(broker=broker)
+    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
+    assert fetched(client, origin.url)["status"] == 200
+    assert (len(first.requests), len(origin.requests)) == (1, 2)
+    error = client.fetch(f"https://a.test:{origin.port}/")["error"]
+    assert "name no proxy for https" in error["message"]
+    script = stage.folder / "proxy.pac"
+    script.write_text(f"function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{second.port}'; }}")
+    script.chmod(0o600)
+    set_desktop(broker, ("", "mode", "'auto'"), ("", "autoconfig-url", f"'file://{script}'"))
+    assert fetched(client, f"http://b.test:{origin.port}/")["status"] == 200
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+
+
+def test_a_filtered_broker_says_why_it_cannot_evaluate(stage, origin):
+    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }") + "[process]\nfilter-system-calls = true\n")
+    error = stage.client(broker=broker).fetch(origin.url)["error"]
+    assert error["data"]["kind"] == "proxyFailed" and "process.filter-system-calls" in error["message"]
+
+
+def test_the_file_is_asked_once_for_many_fetches_of_a_server(stage, origin):
+    script = "var calls = 0; function FindProxyForURL(url, host) { if (host === 'a.test') calls++; return calls > 1 ? 'NONE' : 'PROXY 127.0.0.1:%d'; }"
+    proxy = stage.server(ForwardProxy())
+    client = stage.client(broker=stage.configured(pac(stage, script % proxy.port)))
+    calls = [client.start("fetch/run", {"url": f"http://a.test:{origin.port}/{number}"}) for number in range(20)]
+    assert all("result" in client.wait(call) for call in calls) and len(proxy.requests) == 20
