@@ -75,7 +75,7 @@ final class UpstreamDesk {
     private func resume(_ origin: Origin) {
         for id in waiting.removeValue(forKey: origin) ?? [] {
             fetches[id]?.waitTimer = nil
-            fetches.report { $0.expire(id, $1) }
+            fetches.report(.timePassed, of: id)
         }
     }
 

@@ -4,6 +4,9 @@ internal import WatchwordProtocol
 struct RequestBodyResolution: Sendable {
     private var state = RequestBodyState.untouched
 
+    /// Whether the body has to be supplied again before it can be sent.
+    var isSpent: Bool { state == .spent }
+
     mutating func record(_ state: RequestBodyState) { self.state = state }
 
     /// Returns the step that is needed before the body can be sent; `nil` if it can be sent now.
@@ -16,7 +19,7 @@ struct RequestBodyResolution: Sendable {
                 "\(covering.challenger.text) requires a login that covers the body (Digest with qop=auth-int); send the body inline"
             return .fail(FetchFailure(.notSupported, text))
         }
-        guard state == .spent else { return nil }
+        guard isSpent else { return nil }
         guard situation.intent.plan.canResendBody else {
             let text =
                 "the request to \(chain.server.text) must be sent again, but its body was not copied: it exceeded the quota for temporary files, or the disk is full; use a body that the client can send again (fetch/needBody), such as a file"

@@ -19,7 +19,9 @@ extension FetchMachine {
         if failure.isOfUpstream(route) {
             // A client that names the proxy, or has a short time limit, must not change the choice for others.
             // guard: failover-of-others, failover-of-named
-            if let endpoint = route?.endpoint, intent.plan.options.connectTimeout == nil, intent.plan.proxy == .configured {
+            if let endpoint = route?.endpoint, intent.plan.options.connectTimeout == nil,
+                intent.plan.proxy == .configured
+            {
                 context.upstreams.recordFailure(of: endpoint, now: context.now)
             }
         } else if failure.cause == .proxyRefused(status: nil), route?.endpoint.type != .socks {
@@ -29,7 +31,7 @@ extension FetchMachine {
             return nil
         }
         // guard: failover-unsafe-method, failover-sends-nothing-twice
-        guard !failure.hasSentRequest || isRepeatable, bodyState != .spent else { return nil }
+        guard !failure.hasSentRequest || isRepeatable, !body.isSpent else { return nil }
         guard logins.search.situation.chain.chooseNextRoute() else { return nil }
         logins.search.situation.leases.releaseAll(&context)
         return enterRoute(isOther: true, from: chain.origin, &context, events: [])
