@@ -196,10 +196,10 @@ extension TransferResponse {
 
     /// Whether the response shows that the credential was accepted. A server error (5xx) does not, nor does the refusal
     /// of a request at this time or on this connection (408, 421, 425, 429).
-    // guard: remember-what-was-looked-at
     var showsAcceptance: Bool { Self.showsAcceptance(status) }
 
     fileprivate static func showsAcceptance(_ status: Int) -> Bool {
+        // guard: remember-what-was-looked-at
         ![401, 407, 408, 421, 425, 429].contains(status) && status < 500
     }
 }
