@@ -65,9 +65,9 @@ class Bench:
             self.programs[name] = scratch / "release" / name
         return self.programs[name]
 
-    def broker(self, *options, configuration=""):
+    def broker(self, *options, configuration="", prefix=()):
         self.brokers += 1
-        return Broker(self.binaries, self.folder / f"broker-{self.brokers}", *options, configuration=configuration)
+        return Broker(self.binaries, self.folder / f"broker-{self.brokers}", *options, configuration=configuration, prefix=prefix)
 
     def peer(self, program):
         """Starts a peer with the same line-framed JSON protocol as the broker."""

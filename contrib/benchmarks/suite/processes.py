@@ -53,9 +53,10 @@ class Process:
 
 
 class Broker(Process):
-    """A ready `watchwordd` with a home directory below `folder` and a configuration text."""
+    """A ready `watchwordd` with a home directory below `folder` and a configuration text. With a `prefix`, a command that changes the
+    user, the folder belongs to that user."""
 
-    def __init__(self, binaries, folder, *options, configuration=""):
+    def __init__(self, binaries, folder, *options, configuration="", prefix=()):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(mode=0o700)
         home, runtime = self.folder / "home", self.folder / "run"
@@ -63,7 +64,11 @@ class Broker(Process):
             inner.mkdir(mode=0o700)
         (self.folder / "config.toml").write_text(configuration)
         self.environment = {"HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"]}
-        self.command = [binaries / "watchwordd", "--config", self.folder / "config.toml", "--socket", runtime / "broker.sock", *options]
+        if prefix:
+            output = subprocess.run([*prefix, "id", "-u"], check=True, capture_output=True, text=True, timeout=SECONDS).stdout
+            for path in [self.folder, *self.folder.iterdir()]:
+                os.chown(path, int(output), -1)
+        self.command = [*prefix, binaries / "watchwordd", "--config", self.folder / "config.toml", "--socket", runtime / "broker.sock", *options]
         log = self.folder / "log"
         readable, writable = os.pipe()
         try:

@@ -8,6 +8,8 @@ import urllib.request
 
 from rig import ntlm, servers
 
+from .processes import Process
+
 USER = "bob"
 ADDRESSES = 16
 PAGE = b"x" * 1024
@@ -99,6 +101,23 @@ class Sites:
         page.write_bytes(PAGE)
         page.chmod(0o644)
         return f"http://127.0.0.1:{server.port}/private/1k"
+
+    def squid(self):
+        """Returns squid's process, a proxy for everyone with one port, its usual log, and without a cache. `port` is its port."""
+        return self._one("squid", self._squid)
+
+    def _squid(self, folder):
+        port = servers.free_port()
+        folder.chmod(0o777)  # started by root, squid runs as another user
+        (folder / "squid.conf").write_text("\n".join([
+            f"http_port 127.0.0.1:{port}", "http_access allow all", "cache deny all", "cache_mem 8 MB", f"pid_filename {folder}/pid",
+            f"access_log stdio:{folder}/access.log", f"cache_log {folder}/log", "cache_store_log none", f"coredump_dir {folder}", "netdb_filename none",
+            "pinger_enable off", "shutdown_lifetime 0 seconds", "visible_hostname localhost", "max_filedescriptors 4096"]) + "\n")
+        process = Process([servers.find("squid"), "-N", "-f", folder / "squid.conf"], folder)
+        self.stack.callback(process.__exit__)
+        process.port = port
+        servers.wait_for_port(port)
+        return process
 
     def ntlm(self):
         """Returns the URL of a page that requires NTLM, or None without pyspnego. The Python server limits the rate."""

@@ -48,4 +48,8 @@ TARGETS = [
     at_most("memory.idle", "resident memory, idle", 20, " MiB"),
     at_most("memory.connection", "resident memory per idle connection", 4, " KiB"),
     at_most("memory.crowd", "cost of a fetch with 3,000 idle connections / with none", 1.2),
+    at_least("fronts.8.rate", "forward proxy, 1 kB by GET, 8 kept connections / squid", 1.0),
+    at_least("fronts.tunnel.squid", "download by TLS through a tunnel, speed / squid", 1.0),
+    at_least("fronts.tunnel.direct", "download by TLS through a tunnel, speed / without a proxy", 0.75),
+    at_most("fronts.tunnel.memory", "resident memory per idle tunnel", 8, " KiB"),
 ]
