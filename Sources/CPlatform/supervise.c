@@ -2,28 +2,64 @@
 #include "CPlatform.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const int forwarded[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
+// The last two only as a job.
+static const int forwarded[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 enum { FORWARDED = sizeof forwarded / sizeof *forwarded };
 
+// Returns the terminal if a shell has started this process as a job; otherwise -1. The program then gets a process group of its own,
+// so that a signal to the job reaches it once: from the terminal directly, and from the shell through this process.
+static int terminal_of_job(void) {
+    if (getpgrp() != getpid() || getsid(0) == getpid()) return -1;
+    return open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+}
+
+// Moves the terminal from one process group to another one, unless a third one has it.
+static void move_terminal(int terminal, pid_t from, pid_t to) {
+    if (terminal < 0 || tcgetpgrp(terminal) != from) return;
+    // A group in the background is stopped by this signal if it takes the terminal.
+    sigset_t one, before;
+    sigemptyset(&one);
+    sigaddset(&one, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &one, &before);
+    tcsetpgrp(terminal, to);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+// Stops this process as the program was stopped, so that the shell takes the terminal back. If the shell has meanwhile brought this
+// process to the foreground, the program gets the terminal instead.
+static void stop_too(pid_t pid, int terminal) {
+    if (tcgetpgrp(terminal) != getpgrp()) {
+        raise(SIGSTOP);
+    } else {
+        move_terminal(terminal, getpgrp(), pid);
+        kill(-pid, SIGCONT);
+    }
+}
+
 // Waits for the end of the process, and passes on the signals that other processes send to this one. A signal from the terminal
-// has reached the process already, because it is in the same process group.
-static int supervise(pid_t pid, const sigset_t *signals) {
+// has reached the process already if it is in the same process group.
+// - terminal: see `terminal_of_job`.
+static int supervise(pid_t pid, const sigset_t *signals, int terminal) {
+    int is_job = terminal >= 0;
     for (;;) {
         siginfo_t info;
         int number = sigwaitinfo(signals, &info);
         if (number == SIGCHLD) {
             int status;
-            pid_t ended = waitpid(pid, &status, WNOHANG);
-            if (ended == pid && (WIFEXITED(status) || WIFSIGNALED(status))) return status;
-            if (ended < 0 && errno == ECHILD) return 0;
-        } else if (number > 0 && info.si_code != SI_KERNEL) {
-            kill(pid, number);
+            pid_t changed = waitpid(pid, &status, WNOHANG | (is_job ? WUNTRACED : 0));
+            if (changed == pid && WIFSTOPPED(status)) stop_too(pid, terminal);
+            if (changed == pid && (WIFEXITED(status) || WIFSIGNALED(status))) return status;
+            if (changed < 0 && errno == ECHILD) return 0;
+        } else if (number > 0) {
+            if (number == SIGCONT) move_terminal(terminal, getpgrp(), pid);
+            if (is_job || info.si_code != SI_KERNEL) kill(is_job ? -pid : pid, number);
         }
     }
 }
@@ -31,10 +67,11 @@ static int supervise(pid_t pid, const sigset_t *signals) {
 int watchword_run_and_wait(char *const arguments[], char *const environment[], int *status) {
     // If it is ignored, which exec inherits, it is never sent, and the status of the process is lost.
     signal(SIGCHLD, SIG_DFL);
+    int terminal = terminal_of_job();
     sigset_t signals, before, defaults;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
-    for (int i = 0; i < FORWARDED; i++) sigaddset(&signals, forwarded[i]);
+    for (int i = 0; i < FORWARDED - (terminal < 0 ? 2 : 0); i++) sigaddset(&signals, forwarded[i]);
     // Blocked before the start, so that no signal is lost.
     if (sigprocmask(SIG_BLOCK, &signals, &before) != 0) return errno;
     sigemptyset(&defaults);
@@ -43,14 +80,20 @@ int watchword_run_and_wait(char *const arguments[], char *const environment[], i
     posix_spawnattr_t attributes;
     int error = posix_spawnattr_init(&attributes);
     if (!error) {
+        short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (terminal >= 0 ? POSIX_SPAWN_SETPGROUP : 0);
         error = posix_spawnattr_setsigmask(&attributes, &before);
         if (!error) error = posix_spawnattr_setsigdefault(&attributes, &defaults);
-        if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        if (!error) error = posix_spawnattr_setflags(&attributes, flags);
         pid_t pid = 0;
         if (!error) error = posix_spawnp(&pid, arguments[0], NULL, &attributes, arguments, environment);
         posix_spawnattr_destroy(&attributes);
-        if (!error) *status = supervise(pid, &signals);
+        if (!error) {
+            move_terminal(terminal, getpgrp(), pid);
+            *status = supervise(pid, &signals, terminal);
+            move_terminal(terminal, pid, getpgrp());
+        }
     }
+    if (terminal >= 0) close(terminal);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return error;
 }
