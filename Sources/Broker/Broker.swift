@@ -154,6 +154,13 @@ extension Broker: FrontService {
         }
     }
 
+    public nonisolated func requestBroken(_ refusal: FrontRefusal, on connection: ConnectionID) {
+        assumeIsolated { broker in
+            guard let connection = broker.desks.clients[connection] else { return }
+            broker.desks.fronts.broken(refusal, on: connection)
+        }
+    }
+
     public nonisolated func drained(_ connection: ConnectionID) {
         assumeIsolated { $0.desks.fronts.drained(connection) }
     }

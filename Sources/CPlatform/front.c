@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -44,6 +45,32 @@ int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound) {
     }
     *bound = ntohs(family == 6 ? address.v6.sin6_port : address.v4.sin_port);
     return descriptor;
+}
+
+int watchword_is_listening_on_loopback(int descriptor, int *family, uint16_t *port) {
+    int is_listening = 0, type = 0;
+    socklen_t length = sizeof is_listening;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &length) != 0 || !is_listening) return 0;
+    length = sizeof type;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) return 0;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    length = sizeof address;
+    if (getsockname(descriptor, &address.any, &length) != 0) return 0;
+    if (address.any.sa_family == AF_INET && address.v4.sin_addr.s_addr == htonl(INADDR_LOOPBACK)) {
+        *family = 4;
+        *port = ntohs(address.v4.sin_port);
+    } else if (address.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr)) {
+        *family = 6;
+        *port = ntohs(address.v6.sin6_port);
+    } else {
+        return 0;
+    }
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags >= 0 && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
 int watchword_socket_diagnosis(void) { return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG); }
@@ -104,11 +131,10 @@ int watchword_find_peer_socket(int diagnosis, int socket, struct watchword_peer_
         }
         if (answer.header.nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg))) return EPROTO;
         struct inet_diag_msg *found = (struct inet_diag_msg *)NLMSG_DATA(&answer.header);
-        // A socket that no process has open belongs to root, regardless of its creator, and its bytes can still be read.
+        // A socket that no process has open belongs to root, regardless of its creator, and its bytes can still be read. One that
+        // is only shut down for writing still has an inode, and its user is right.
         if (found->idiag_inode == 0) return ENOTCONN;
-        *peer = (struct watchword_peer_socket){
-            .uid = found->idiag_uid, .inode = found->idiag_inode,
-            .is_established = found->idiag_state == TCP_ESTABLISHED};
+        *peer = (struct watchword_peer_socket){.uid = found->idiag_uid, .inode = found->idiag_inode};
         return 0;
     }
     return EPROTO;

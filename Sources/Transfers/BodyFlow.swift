@@ -1,4 +1,5 @@
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// Delivers the body of one response from libcurl to its reader: in parts, or through a socket.
 ///
@@ -13,6 +14,8 @@ final class BodyFlow {
     private var follower: Follower?
     /// The result of the transfer; `nil` while more bytes may follow.
     private var source: Result<Void, TransferFailure>?
+    /// The fields after the body, known at its end.
+    private var trailers: [HeaderField] = []
     /// The result of the delivery; `nil` until it has ended.
     private(set) var outcome: TransferPort.Delivery?
     /// Whether libcurl was told to pause.
@@ -55,10 +58,10 @@ final class BodyFlow {
     }
 
     /// Ends the body: no more bytes follow.
-    func end(_ result: Result<Void, TransferFailure>) {
+    func end(_ result: Result<Void, TransferFailure>, trailers: [HeaderField] = []) {
         guard source == nil else { return }
         touched?()
-        source = result
+        (source, self.trailers) = (result, trailers)
         lastProgress = .now
         serve()
     }
@@ -107,7 +110,7 @@ final class BodyFlow {
         var part = BodyPart(bytes: buffer.next(count), offset: buffer.offset, isAtEnd: false)
         lastProgress = .now
         buffer.take(count, freeingBeyond: EngineLimits.bodyBufferBytes, retainsCapacity: source == nil)
-        if buffer.count == 0, case .success? = source { part.isAtEnd = true }
+        if buffer.count == 0, case .success? = source { (part.isAtEnd, part.trailers) = (true, trailers) }
         read.completion(.success(part))
         if part.isAtEnd { settle(.success(buffer.offset)) }
     }

@@ -15,9 +15,14 @@ struct ConnectionGate {
 
     /// Records a connection to `address`, and returns whether it is allowed.
     /// - Parameter address: `nil` if the address is unknown, or neither IPv4 nor IPv6. It is then denied if there are any
-    ///   rules.
-    mutating func admit(_ address: NetworkAddress?, port: Int) -> Bool {
-        let isDenied = address.map { rules.denies($0, port: port) } ?? !rules.isEmpty
+    ///   rules for the port.
+    mutating func admit(_ address: @autoclosure () -> NetworkAddress?, port: Int) -> Bool {
+        guard rules.concerns(port: port) else {
+            hasAdmitted = true
+            return true
+        }
+        let address = address()
+        let isDenied = address.map { rules.denies($0, port: port) } ?? true
         if isDenied { denied = (address.map { "\($0)" } ?? "an unknown address", port) } else { hasAdmitted = true }
         return !isDenied
     }

@@ -34,7 +34,9 @@ struct ConnectionRecord {
         return record.attach(to: context) && certificate.map { $0.use(in: context) } ?? true
     }
 
-    mutating func admit(_ address: NetworkAddress?, port: Int) -> Bool { gate.admit(address, port: port) }
+    mutating func admit(_ address: @autoclosure () -> NetworkAddress?, port: Int) -> Bool {
+        gate.admit(address(), port: port)
+    }
 
     /// Whether the server certificate of the connection that `easy` uses has the hash that the login is bound to.
     mutating func isBound(_ easy: EasyHandle, to bound: [UInt8]?) -> Bool {

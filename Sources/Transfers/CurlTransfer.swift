@@ -52,6 +52,7 @@ final class CurlTransfer {
 
     /// Supplies the next bytes of the request's body.
     func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        if head.hasNotSwitched { return 0 }
         if timing.pausesUpload() { return watchword_curl_pause_reading }
         switch source?.read(into: buffer) {
         case .bytes(let count):
@@ -183,6 +184,7 @@ final class ReadyResponses {
 extension TransferRequest {
     /// The speed below which the transfer fails. A streamed body has a default limit, so that it cannot stall forever.
     var slowest: LowSpeed? {
+        if options.switchesProtocol { return nil }
         if let limit = options.lowSpeed { return limit }
         return options.delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil
     }

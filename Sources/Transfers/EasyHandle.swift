@@ -72,10 +72,10 @@ struct EasyHandle {
     }
 
     /// Makes libcurl get the request's body from the read callback.
-    func setStreamedBody(size: Int?) throws(TransferFailure) {
+    func setStreamedBody(size: Int?, bufferBytes: Int) throws(TransferFailure) {
         try set(CURLOPT_UPLOAD, true)
         try set(CURLOPT_INFILESIZE_LARGE, offset: size ?? -1)
-        try set(CURLOPT_UPLOAD_BUFFERSIZE, EngineLimits.streamedChunkBytes)
+        try set(CURLOPT_UPLOAD_BUFFERSIZE, bufferBytes)
     }
 
     /// libcurl copies the bytes.

@@ -51,6 +51,8 @@ enum EngineLimits {
     static let readerIdleSeconds = 60
     /// libcurl's buffer for a body that is streamed, in either direction.
     static let streamedChunkBytes = 256 << 10
+    /// libcurl's buffer for a body through a front.
+    static let frontChunkBytes = 16 << 10
     /// The bytes of a streamed body that are collected before they are sent to the reader; about half of a Unix socket's
     /// default buffer.
     static let sentChunkBytes = 96 << 10

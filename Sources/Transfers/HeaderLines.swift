@@ -22,6 +22,8 @@ struct HeaderLines {
             }
             let hasAccept = request.headers.firstValue(of: "Accept") != nil
             if request.options.omittedHeaders.contains("accept") && !hasAccept { try append(line: "Accept:") }
+            // Otherwise libcurl would send the bytes of another protocol in chunks.
+            if request.options.switchesProtocol { try append(line: "Transfer-Encoding:") }
             if hasBody && request.headers.firstValue(of: "Content-Type") == nil { try append(line: "Content-Type:") }
         } catch {
             free()

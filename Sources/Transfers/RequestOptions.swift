@@ -35,7 +35,11 @@ extension EasyHandle {
         if request.options.omittedHeaders.contains("user-agent") { try set(CURLOPT_USERAGENT, String?.none) }
         if hasBody {
             switch request.body {
-            case .stream(let stream)?: try setStreamedBody(size: stream.size)
+            case .stream(let stream)?:
+                let isSmall = request.options.switchesProtocol
+                try setStreamedBody(
+                    size: stream.size,
+                    bufferBytes: isSmall ? EngineLimits.frontChunkBytes : EngineLimits.streamedChunkBytes)
             case .bytes(let bytes)?: try setBody(bytes)
             case nil: try setBody([])
             }
@@ -50,11 +54,6 @@ extension EasyHandle {
     /// Makes libcurl only connect, through CONNECT if there is an HTTP proxy. The URL has the scheme http, because with https
     /// libcurl would make a TLS connection through the tunnel.
     private func openTunnel(_ request: TransferRequest) throws(TransferFailure) {
-        guard request.proxy?.kind != .https else {
-            throw TransferFailure(
-                .cannotConnect, "a tunnel through an https proxy is not supported; use an http proxy",
-                cause: .proxyRefused(status: nil))
-        }
         try set(CURLOPT_URL, "http://\(request.url.origin.host):\(request.url.origin.port)/")
         try set(CURLOPT_CONNECT_ONLY, true)
         try set(CURLOPT_HTTPPROXYTUNNEL, true)
@@ -102,7 +101,9 @@ extension EasyHandle {
         } else if let limit = request.options.maxBytesPerSecond {
             try set(CURLOPT_BUFFERSIZE, min(max(limit / 16, EngineLimits.compressedChunkBytes), 16 << 10))
         } else if request.options.delivery == .fromHeader {
-            try set(CURLOPT_BUFFERSIZE, EngineLimits.streamedChunkBytes)
+            // Most responses through a front are small, and clearing a large buffer takes longer than they do.
+            let isSmall = request.options.wholeBodyBytes >= 0
+            try set(CURLOPT_BUFFERSIZE, isSmall ? EngineLimits.frontChunkBytes : EngineLimits.streamedChunkBytes)
         }
         guard let slow = request.slowest else { return }
         try set(CURLOPT_LOW_SPEED_LIMIT, slow.bytesPerSecond)
@@ -132,9 +133,10 @@ extension EasyHandle {
         if isAlone { try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
         // In a resumed TLS session the server sends no certificate.
         if request.identity != .none || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
-        if request.trust == .ask { try set(CURLOPT_FORBID_REUSE, true) }
+        let isSwitched = request.options.switchesProtocol
+        if request.trust == .ask || isSwitched { try set(CURLOPT_FORBID_REUSE, true) }
         // guard: attempt-new-connection
-        if request.trust == .ask || request.needsNewConnection { try set(CURLOPT_FRESH_CONNECT, true) }
+        if request.trust == .ask || isSwitched || request.needsNewConnection { try set(CURLOPT_FRESH_CONNECT, true) }
     }
 }
 

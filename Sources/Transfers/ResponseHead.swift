@@ -7,12 +7,15 @@ struct ResponseHead {
     private(set) var ntlm: NTLMWatch
     /// Whether the header section is from the origin, or from a proxy that opens no tunnel.
     private(set) var isFinalPeer: Bool
+    /// See `TransferOptions.switchesProtocol`.
+    private let switchesProtocol: Bool
     /// A lower bound of the bytes that libcurl has read from the body of a refused CONNECT.
     private var refusalBytes = 0
 
     init(_ request: TransferRequest) {
         ntlm = NTLMWatch(request)
         isFinalPeer = !request.isTunnelled
+        switchesProtocol = request.options.switchesProtocol
     }
 
     /// Called when the tunnel is open: the following header sections are the origin's.
@@ -46,17 +49,22 @@ struct ResponseHead {
     /// Whether this is the response to deliver, whose body may be streamed: not a challenge, not a redirect, and not a 417,
     /// after which libcurl sends the request again without `Expect`.
     func isFinal(for request: TransferRequest) -> Bool {
-        guard request.options.delivery != .whole, headers.isComplete, headers.status >= 200 else { return false }
+        guard request.options.delivery != .whole, headers.isComplete, headers.status >= 200 || isSwitch else {
+            return false
+        }
         return isFinalPeer && !isInBetween && !(headers.status == 417 && request.announcesBody)
     }
 
     /// Whether the response is a challenge or a redirect.
     var isInBetween: Bool { [401, 407].contains(headers.status) || (300...399).contains(headers.status) }
 
-    /// Whether the origin, or a proxy in its place, switches to another protocol (RFC 9110 section 15.2.2), which no request
-    /// asks for. The following bytes are not HTTP, and the connection cannot be used again.
+    /// Whether the origin, or a proxy in its place, switches to another protocol (RFC 9110 section 15.2.2). The following bytes
+    /// are not HTTP, and the connection cannot be used again.
+    private var isSwitch: Bool { headers.status == 101 && isFinalPeer }
+
+    /// Whether it does so although the request has not asked for it.
     // guard: unrequested-switch
-    var isUnrequestedSwitch: Bool { headers.status == 101 && isFinalPeer }
+    var isUnrequestedSwitch: Bool { isSwitch && !switchesProtocol }
 
     /// Why the complete header section of the origin is malformed; `nil` if it is not.
     var framingProblem: String? {
@@ -69,5 +77,8 @@ struct ResponseHead {
     }
 
     /// Whether the response makes libcurl stop sending the request's body.
-    var isRefusal: Bool { headers.isComplete && headers.status >= 300 }
+    var isRefusal: Bool { headers.isComplete && headers.status >= 300 || hasNotSwitched }
+
+    /// Whether the response answers a request in place of the switch to another protocol, in which the request has no body.
+    var hasNotSwitched: Bool { switchesProtocol && headers.isComplete && headers.status >= 200 && isFinalPeer }
 }

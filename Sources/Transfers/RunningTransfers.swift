@@ -8,6 +8,8 @@ struct RunningTransfers {
     private var paced: Set<TransferID> = []
     /// The sockets of tunnels that are not taken yet.
     private var tunnels: [TransferID: Int32] = [:]
+    /// The tunnels through https proxies.
+    private var relays: [TransferID: TunnelRelay] = [:]
     let readyResponses = ReadyResponses()
 
     subscript(id: TransferID) -> CurlTransfer? { transfers[id] }
@@ -30,14 +32,20 @@ struct RunningTransfers {
         if socket >= 0 { tunnels[transfer.id] = socket }
     }
 
-    mutating func takeTunnel(_ id: TransferID) -> Int32? { tunnels.removeValue(forKey: id) }
+    /// Keeps the transfer of a tunnel through an https proxy, which stays in its pool until the relay ends.
+    mutating func add(_ relay: TunnelRelay, _ id: TransferID) { relays[id] = relay }
+
+    mutating func removeRelay(_ id: TransferID) { relays[id] = nil }
+
+    mutating func takeTunnel(_ id: TransferID) -> Int32? { tunnels.removeValue(forKey: id) ?? relays[id]?.start() }
 
     mutating func closeTunnel(_ id: TransferID) {
-        if let socket = takeTunnel(id) { close(socket) }
+        if let socket = tunnels.removeValue(forKey: id) { close(socket) }
+        relays[id]?.end()
     }
 
     mutating func closeTunnels() {
-        for id in Array(tunnels.keys) { closeTunnel(id) }
+        for id in Array(tunnels.keys) + Array(relays.keys) { closeTunnel(id) }
     }
 
     /// Removes and returns the transfers whose responses are ready for delivery.

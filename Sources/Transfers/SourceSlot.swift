@@ -17,7 +17,7 @@ final class SourceSlot: ReadinessHandler {
 
     /// Watches the socket and the deadline: more bytes resume the transfer, and a timeout ends it.
     func watch() {
-        timer.set(source.deadline)
+        timer.set(deadline)
         guard watched != source.watched else { return }
         unwatch()
         watched = source.watched
@@ -30,6 +30,11 @@ final class SourceSlot: ReadinessHandler {
         guard user?.head.isRefusal == true, !hasPassedRefusal else { return watch() }
         hasPassedRefusal = true
         resume()
+    }
+
+    /// Another protocol may be silent for any time.
+    private var deadline: ContinuousClock.Instant? {
+        user?.request.options.switchesProtocol == true ? nil : source.deadline
     }
 
     private func unwatch() {
@@ -49,7 +54,7 @@ final class SourceSlot: ReadinessHandler {
     }
 
     private func checkDeadline() {
-        guard source.isPaused, let deadline = source.deadline else { return }
+        guard source.isPaused, let deadline else { return }
         guard deadline <= engine.loop.now else { return timer.set(deadline) }
         source.isPaused = false
         unwatch()

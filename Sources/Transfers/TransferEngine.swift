@@ -182,20 +182,39 @@ public final class TransferEngine {
         if case .success = outcome, let store = transfer.body.store {
             flows.add(BodyFlow(start: []), from: store, id)
         }
-        if case .success = outcome, transfer.request.options.opensTunnel { running.addTunnel(of: transfer) }
+        let isRelayed = openTunnel(of: transfer, outcome)
         transfer.source?.isPaused = false
         transfer.timing.resuming?.cancel()
         if transfer.body.isDelivered {
-            transfer.body.flow?.end(outcome.map { _ in })
+            transfer.body.flow?.end(outcome.map { _ in }, trailers: transfer.headers.trailers)
             transfer.pool?.multi.hold(-1)
         } else {
             settle(transfer.job.completion, outcome)
         }
+        if isRelayed { return }
         transfer.pool?.remove(transfer)
         transfer.close()
         // guard: ntlm-unfinished-connection
         if transfer.head.ntlm.isUnfinished(after: outcome) { pools.forget(transfer.request.identity) }
         planClosing()
+    }
+
+    /// Provides the socket of a tunnel. Returns whether the transfer is still needed, because the proxy expects TLS.
+    private func openTunnel(of transfer: CurlTransfer, _ outcome: Outcome) -> Bool {
+        guard case .success = outcome, transfer.request.options.opensTunnel else { return false }
+        guard transfer.request.proxy?.kind == .https else {
+            running.addTunnel(of: transfer)
+            return false
+        }
+        let relay = TunnelRelay(transfer, on: loop) { [unowned self] in
+            running.removeRelay($0.id)
+            $0.pool?.remove($0)
+            $0.close()
+            planClosing()
+        }
+        guard let relay else { return false }
+        running.add(relay, transfer.id)
+        return true
     }
 
     func settle(_ completion: @escaping Completion, _ outcome: Outcome) { outcomes.add(outcome, for: completion) }

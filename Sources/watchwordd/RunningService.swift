@@ -72,7 +72,11 @@ final class RunningService {
             )
             broker.watchKeyring()
             fronts.serve(broker)
+            if let front = manager.sockets?.front { try fronts.adopt(front) }
             broker.openFronts()
+            // Posted after the opening of the fronts.
+            let port = fronts.port
+            loop.post { port.value.closeUnused() }
             try listen(on: socket, restricted: location.restricted)
             _ = try ServiceSignals(on: loop) { [unowned self] in serve($0) }
         } catch let failure as SocketFailure {

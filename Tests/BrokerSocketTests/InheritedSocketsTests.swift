@@ -21,6 +21,13 @@ import Testing
         #expect(both?.descriptors.sorted() == [3, 4])
     }
 
+    @Test(arguments: [("broker:front", Int32(3), nil, Int32(4)), ("front:x:restricted", 4, Int32(5), 3)])
+    func theNameIdentifiesTheSocketOfTheProxy(names: String, main: Int32, restricted: Int32?, front: Int32) throws {
+        let all = try sockets("\(names.split(separator: ":").count)", names)
+        #expect(all?.main == main && all?.restricted == restricted && all?.front == front)
+        #expect(all?.descriptors.sorted() == (restricted == nil ? [3, 4] : [3, 4, 5]))
+    }
+
     @Test func socketsForAnotherProcessAreIgnored() throws {
         #expect(try sockets("1", nil, pid: "43") == nil)
         #expect(try sockets("1", nil, pid: nil) == nil)
@@ -31,6 +38,7 @@ import Testing
     @Test(arguments: [
         ("0", nil), ("-1", nil), ("3", "a:restricted:b"), ("x", nil), ("1", "restricted"), ("1", "a:b"), ("2", nil),
         ("2", "a:b"), ("2", "restricted:restricted"), ("2", "restricted"), ("2", "broker:restricted:"),
+        ("1", "front"), ("2", "front:restricted"), ("3", "a:front:front"), ("4", "a:restricted:front:b"),
     ])
     func invalidValuesAreRefused(count: String, names: String?) {
         #expect(throws: SocketFailure.self) { try sockets(count, names) }

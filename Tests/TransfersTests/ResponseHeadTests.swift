@@ -69,4 +69,16 @@ import WatchwordCore
         #expect(head("HTTP/1.1 101 Switching", "").head.isUnrequestedSwitch)
         #expect(!head("HTTP/1.1 100 Continue", "").head.isUnrequestedSwitch)
     }
+
+    @Test(arguments: [
+        (101, true, false), (100, false, false), (200, true, true), (401, false, true), (426, true, true),
+    ])
+    func aRequestedSwitchIsTheResponse(status: Int, isFinal: Bool, hasNotSwitched: Bool) {
+        var request = request("http://a.example/")
+        (request.options.delivery, request.options.switchesProtocol) = (.fromHeader, true)
+        var head = ResponseHead(request)
+        for line in ["HTTP/1.1 \(status) Text", ""] { add(line, to: &head) }
+        #expect(!head.isUnrequestedSwitch && head.isFinal(for: request) == isFinal)
+        #expect(head.hasNotSwitched == hasNotSwitched && head.isRefusal == hasNotSwitched)
+    }
 }

@@ -11,6 +11,7 @@ SITE = "WatchwordCoreTests.FrontSiteRequestTests"
 MAPPING = "WatchwordCoreTests.FrontMappingTests"
 BUFFER = "WatchwordCoreTests.FrontBufferTests"
 ATTACKS = "Tests/EndToEnd/test_front_attacks.py"
+HTTP = "Tests/EndToEnd/test_front_http.py"
 
 FRONT = [
     ("front-path-in-ascii", STATEMENT, "", SITE),
@@ -20,6 +21,11 @@ FRONT = [
     ("front-authorization-of-the-program", "intent.plan.originLogin == .broker, ", "", ATTACKS),
     ("front-authorization-of-a-restricted-program", STATEMENT, "", ATTACKS),
     ("fronts-of-client", STATEMENT, "", ATTACKS),
+    ("front-half-closed", STATEMENT, "", HTTP),
+    ("front-connections-of-a-program", STATEMENT, "", HTTP),
+    ("front-tunnels-and-descriptors", STATEMENT, "", HTTP),
+    ("front-unwanted-trailers", STATEMENT, "", FIELDS),
+    ("inherited-front-on-loopback", STATEMENT, "", "Tests/EndToEnd/test_front_activation.py"),
     ("front-on-loopback", '"127.0.0.1:"', '"127.0.0."', "WatchwordProtocolTests.FrontAddressTests"),
     ("a-site-refuses-unknown-members", ', only: ["url", "restricted", "methods", "paths", "budget"]', "",
      "WatchwordProtocolTests.FrontSiteTests"),
@@ -40,7 +46,7 @@ FRONT = [
     ("front-head-size", "limits.headBytes - head.byteCount", "limits.headBytes", REFUSED),
     ("front-trailer-count", STATEMENT, "", REFUSED),
     ("front-trailer-size", "limits.headBytes - trailers.byteCount", "limits.headBytes << 1", REFUSED),
-    ("front-trailer-names", "!Self.dropped.contains(field.name.asciiLowercased)", "!Self.dropped.isEmpty", READER),
+    ("front-trailer-names", "!dropped.contains(name)", '!dropped.contains("")', READER),
     ("front-chunk-size", "else { throw .chunk }", "else { break }", REFUSED),
     ("front-chunk-overflow", ", number.count <= Self.digits", "", REFUSED),
     ("front-chunk-end", STATEMENT, "", REFUSED),
@@ -57,7 +63,7 @@ FRONT = [
     ("front-407-of-origin", "status != 407", "status != 0", FIELDS),
     ("front-hop-by-hop", "!Self.hopByHop.contains(name)", "!name.isEmpty", FIELDS),
     ("front-named-by-connection", "!named.contains(name)", '!named.contains("")', FIELDS),
-    ("front-fields-for-proxies", 'hasPrefix("proxy-")', 'hasPrefix("proxy--")', FIELDS),
+    ("front-fields-for-proxies", 'equalsIgnoringASCIICase("proxy-")', 'equalsIgnoringASCIICase("proxy--")', FIELDS),
     ("front-no-body", STATEMENT, "_ = hasBody", RESPONSE),
     ("front-line-break", "isControl($0) ? 0x20 : $0", "$0", RESPONSE),
     ("front-response-name", " && name.utf8.allSatisfy(\\.isTokenCharacter)", "", RESPONSE),

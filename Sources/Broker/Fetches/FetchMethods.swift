@@ -51,21 +51,24 @@ final class FetchMethods {
     func start(_ exchange: FrontExchange, of connection: ClientConnection, _ answer: FrontAnswer) throws -> RunningFetch
     {
         try clients.checkRoomForBody(of: connection)
-        let fetch = try makeFetch(exchange.params, of: connection, inSteps: true) { exchange.adapt(&$0) }
+        let fetch = try makeFetch(exchange.params, exchange.url, of: connection, inSteps: true) {
+            exchange.adapt(&$0)
+        }
         fetch.owner = RunningFetch.Owner(connection: connection.id, call: nil, requestID: .null)
         (fetch.answer, answer.fetch) = (answer, fetch.id)
         fetches.report { $0.start(fetch.id, $1) }
         return fetch
     }
 
+    /// - Parameter url: that of `params`, if it is parsed already.
     /// - Parameter adapt: changes the plan before the fetch is added.
     private func makeFetch(
-        _ params: FetchRunParams, of connection: ClientConnection, inSteps: Bool,
+        _ params: FetchRunParams, _ url: FetchURL? = nil, of connection: ClientConnection, inSteps: Bool,
         adapt: (inout FetchPlan) -> Void = { _ in }
     ) throws -> RunningFetch {
         let subscription = connection.isSubscribed ? connection.profile.subscription : nil
         try clients.checkRoom(for: params.chargedBytes, of: connection)  // guard: requests-held
-        var plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps)
+        var plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps, url: url)
         guard inSteps || params.attachedBody == nil else {
             throw InvalidParams("params.body of type attach is valid only in fetch/start, which returns a token for it")
         }
@@ -84,7 +87,8 @@ final class FetchMethods {
         }
         session.handleSuspension()
         plan.canResendBody = connection.profile.subscription?.asksNeedBody ?? false
-        let stream = params.attachedBody.map { bodies.makeStream($0, storesCopy: !plan.canResendBody, for: connection) }
+        let storesCopy = !plan.canResendBody && !plan.options.switchesProtocol
+        let stream = params.attachedBody.map { bodies.makeStream($0, storesCopy: storesCopy, for: connection) }
         if let stream { plan.body = .stream(stream) }
         // guard: answer-of-the-program
         let (program, subject) = (connection.program.tag, currentSubject(of: connection))

@@ -21,6 +21,8 @@ extension FetchRouter {
             return
         }
         if let answer = fetch.answer {
+            // In another protocol the program continues to send.
+            if response.response.status == 101 { answer.source = fetch.source.take() }
             return desks.fronts.received(answer, response, openBody)
         }
         let name = fetch.id.description

@@ -14,7 +14,11 @@ final class FrontAnswer {
     var body: OpenBody?
     /// Whether a read of the body is pending.
     var isReading = false
+    /// Why the request cannot be answered, found while its body was received.
+    var refusal: FrontRefusal?
     var proofs: [ResponseProof] = []
+    /// The source of the bytes that the program sends in another protocol.
+    var source: BodySourceID?
     /// The usage of the quota for open bodies.
     var share: Quota.Share?
 

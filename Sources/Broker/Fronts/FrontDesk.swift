@@ -14,7 +14,7 @@ final class FrontDesk {
         var answer: FrontAnswer?
     }
 
-    /// The maximum number of fronts that one client may open.
+    /// The maximum number of fronts that one client process may open.
     private static let frontsOfClient = 64
 
     private let port: (any FrontPort)?
@@ -38,7 +38,7 @@ final class FrontDesk {
 
     /// `front/open`.
     func open(_ params: FrontOpen, _ connection: ClientConnection) throws -> FrontOpen.Opened {
-        let count = fronts.values.count { $0.opener === connection }
+        let count = fronts.values.count { $0.opener?.program === connection.program }
         guard count < Self.frontsOfClient else {  // guard: fronts-of-client
             throw RPCError(.busy, "too many fronts of this client (limit \(Self.frontsOfClient)); close one first")
         }
@@ -203,6 +203,15 @@ final class FrontDesk {
         }
     }
 
+    /// The rest of a request's body is malformed. Nothing can be said once the response has begun.
+    func broken(_ refusal: FrontRefusal, on connection: ClientConnection) {
+        guard let answer = programs[connection.id]?.answer else { return }
+        record(answer.request, of: connection, reason: refusal.reason)
+        guard let fetch = answer.fetch.flatMap({ fetches[$0] }) else { return answer.link.abandon() }
+        answer.refusal = refusal
+        fetches.cancel(fetch)
+    }
+
     func drained(_ connection: ConnectionID) {
         if let answer = programs[connection]?.answer { sender.pump(answer) { finish(answer, keepsAlive: $0) } }
     }
@@ -216,13 +225,14 @@ final class FrontDesk {
 
     private func finish(_ answer: FrontAnswer, keepsAlive: Bool) {
         programs[answer.connection]?.answer = nil
+        sender.releaseSource(of: answer)
         answer.link.endResponse(keepsAlive: keepsAlive)
     }
 
     /// The fetch of an answer has failed.
     func failed(_ answer: FrontAnswer, _ failure: FetchFailure) {
         answer.fetch = nil
-        refuse(answer, FrontRefusal(failure))
+        refuse(answer, answer.refusal ?? FrontRefusal(failure))
     }
 
     /// The fetch of an answer has got its response.

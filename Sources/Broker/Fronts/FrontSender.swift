@@ -23,11 +23,15 @@ final class FrontSender {
         finish: (Bool) -> Void
     ) {
         let announced = received.headers.firstValue(of: "Content-Length").flatMap { Int($0) }
+        // The protocol that the origin has chosen among those of the request.
+        let protocols = received.headers.filter { received.status == 101 && $0.isNamed("Upgrade") }
         let hasNoBody = answer.request.method == "HEAD" || received.status == 304
         let length = hasNoBody ? announced : body.map(\.announcedBytes) ?? received.body.count
-        let response = FrontResponse(status: received.status, headers: headers, length: length, to: answer.request)
+        let response = FrontResponse(
+            status: received.status, headers: headers + protocols, length: length, to: answer.request)
         answer.response = response
         answer.link.send(response.bytes)
+        if response.framing == .switched { answer.link.switchProtocol() }
         guard response.framing != .none, let body else {
             if let body { transfers.cancel(body.transfer) }
             if response.framing != .none { answer.link.send(received.body) }
@@ -64,7 +68,10 @@ final class FrontSender {
             let isChunked = response.framing == .chunked
             answer.link.send(isChunked ? FrontResponse.chunk(part.bytes) : part.bytes)
             guard part.isAtEnd else { return pump(answer, finish: finish) }
-            if isChunked { answer.link.send(FrontResponse.lastChunk()) }
+            if isChunked {
+                let trailers = FrontFields.trailers(part.trailers, to: answer.request)
+                answer.link.send(FrontResponse.lastChunk(trailers: trailers))
+            }
             (answer.body, answer.share) = (nil, nil)
             fetches.perform(fetches.change { $0.recordEnd(of: answer.proofs) })
             finish(response.keepsAlive)
@@ -75,5 +82,10 @@ final class FrontSender {
     func drop(_ answer: FrontAnswer) {
         if let body = answer.body { transfers.cancel(body.transfer) }
         (answer.body, answer.share) = (nil, nil)
+        releaseSource(of: answer)
+    }
+
+    func releaseSource(of answer: FrontAnswer) {
+        if let source = answer.source.take() { transfers.release(source) }
     }
 }

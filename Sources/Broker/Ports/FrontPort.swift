@@ -50,6 +50,9 @@ public protocol FrontLink: ClientLink {
     /// Relays bytes between the program and `origin` until both have ended.
     /// - Parameter origin: a connected socket; the link takes ownership.
     func openTunnel(to origin: Int32)
+
+    /// Passes on all further input through the body's descriptor: after status 101 the program speaks another protocol.
+    func switchProtocol()
 }
 
 /// Receives the requests that programs send to fronts. All calls are made on the broker's executor.
@@ -60,6 +63,9 @@ public protocol FrontService: Sendable {
 
     /// Reports the next request. `endResponse` of the link ends it.
     func requested(_ request: FrontRequest, _ body: FrontBody, on connection: ConnectionID)
+
+    /// Reports that the rest of the request's body is malformed, so that the request cannot be answered.
+    func requestBroken(_ refusal: FrontRefusal, on connection: ConnectionID)
 
     /// Reports that the program has read most of the response so far.
     func drained(_ connection: ConnectionID)

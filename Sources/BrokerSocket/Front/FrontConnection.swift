@@ -13,22 +13,28 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         /// No request is open.
         case idle
         /// A small body is received before the request is passed on.
-        case collecting(FrontRequest, [UInt8])
+        case collecting(FrontRequest)
         /// The request was passed on.
         case answering
+        /// All further input is passed on as it is, in another protocol.
+        case switched
         /// After all output is sent, the input is discarded until the program closes the connection.
         case ending
         case tunnel(Tunnel)
         case closed
     }
 
-    /// Flags of the descriptor.
+    /// The state of the two directions.
     private struct Flow {
         var isBlocked = false
         var isPlanned = false
         var hasInputEnded = false
         /// Whether the program waits for `100 Continue`.
         var expectsContinue = false
+        /// Whether the program waits for the switch to another protocol. Until then nothing is uploaded.
+        var expectsSwitch = false
+        /// The body of a request in the state `collecting`.
+        var collected: [UInt8] = []
     }
 
     /// The sizes and times of one connection.
@@ -42,7 +48,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         static let readBytes = 16 << 10
         /// The time for the next request, for a part of it, and for reading a part of a response.
         static let idle = Duration.seconds(60)
-        /// The interval at which a tunnel checks that its program has not closed the connection.
+        /// The interval at which a tunnel, or a connection with another protocol, checks that its program has not closed it.
         static let programCheck = Duration.seconds(30)
         /// The time that a closed connection is still read.
         static let lingering = Duration.seconds(2)
@@ -53,11 +59,11 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     private let descriptor: Int32
     private var reader = FrontRequestReader()
     private var output = OutgoingBytes()
-    private var id: ConnectionID?
+    private var admission: (id: ConnectionID, pid: Int32)?
     private var state = State.identifying
     private var upload: FrontUpload?
     private var flow = Flow()
-    private lazy var timer = LoopTimer(on: server.loop) { [unowned self] in end() }
+    private lazy var timer = LoopTimer(on: server.loop) { [unowned self] in expire() }
 
     /// - Parameter descriptor: the accepted socket; this object takes ownership.
     init(_ server: FrontServer, descriptor: Int32, front: FrontID) {
@@ -67,8 +73,13 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     /// Admits the program, and starts to read.
     func identified(_ peer: FrontPeer) {
         guard case .identifying = state, let service = server.service else { return }
-        id = service.frontConnectionOpened(FrontSocketLink(socket: LoopBound(self, to: server.loop)), peer, at: front)
-        guard id != nil else { return end() }
+        guard server.take(peer.identity.pid) else { return end() }
+        let link = FrontSocketLink(socket: LoopBound(self, to: server.loop))
+        guard let id = service.frontConnectionOpened(link, peer, at: front) else {
+            server.release(peer.identity.pid)
+            return end()
+        }
+        admission = (id, peer.identity.pid)
         state = .idle
         timer.set(in: Limit.idle)
         watch()
@@ -87,12 +98,13 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         switch state {
         case .idle: return output.count < Limit.highWaterMark
         case .collecting, .ending: return true
+        case .switched: return upload?.hasRoom == true
         case .answering: return isUploading ? upload?.hasRoom == true : reader.bufferedBytes < Limit.ahead
         case .identifying, .tunnel, .closed: return false
         }
     }
 
-    private var isUploading: Bool { upload.map { !$0.isComplete } ?? false }
+    private var isUploading: Bool { upload.map { !$0.isComplete && !flow.expectsSwitch } ?? false }
 
     /// Whether more of the request's body can be taken, so that the program must not keep the fetch waiting.
     private var awaitsBody: Bool { isUploading && upload?.hasRoom == true }
@@ -102,7 +114,11 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
         if count > 0 {
             if case .ending = state { return }
-            reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            if case .switched = state {
+                upload?.write(Array(buffer[..<count]))
+            } else {
+                reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            }
             watchword_wipe(buffer.baseAddress, count)
             process()
         } else if count == 0 {
@@ -112,12 +128,18 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         }
     }
 
-    /// Handles the end of input. A program that has only shut down its writing side still gets its response.
+    /// Handles the end of input. A program that has only shut down its writing side still gets its responses, also those to
+    /// requests that it has sent ahead.
     private func endInput() {
         flow.hasInputEnded = true
+        guard server.isPeerOpen(descriptor) else { return end() }
         switch state {
-        case .answering where !isUploading && server.isPeerOpen(descriptor): watch()
-        case .ending where output.count > 0 && server.isPeerOpen(descriptor): watch()
+        case .answering where !isUploading: watch()
+        case .ending where output.count > 0: watch()
+        case .switched:
+            upload?.finish()
+            watch()
+        case .idle: process()
         default: end()
         }
     }
@@ -127,7 +149,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         while true {
             switch state {
             // A program that sends requests without reading the responses has to wait.
-            case .idle where output.count >= Limit.highWaterMark: return settle()  // guard: front-unread-responses
+            case .idle where output.count >= Limit.highWaterMark: return watch()  // guard: front-unread-responses
             case .idle, .collecting: break
             case .answering where awaitsBody: break
             default: return settle()
@@ -138,9 +160,12 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     }
 
     private func settle() {
+        // No further request can come.
+        if case .idle = state, flow.hasInputEnded { return close() }  // guard: front-half-closed
         switch state {
         case .idle, .collecting: timer.set(in: Limit.idle)
         case .answering: timer.set(awaitsBody || output.count > 0 ? server.loop.now + Limit.idle : nil)
+        case .switched: break
         case .identifying, .ending, .tunnel, .closed: return
         }
         watch()
@@ -150,32 +175,44 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         switch (item, state) {
         case (.head(let request), _):
             switch request.body {
+            case .none where request.upgrade != nil: beginUpload(request, size: nil)
             case .none: begin(request, .none)
             case .sized(let size) where size > Limit.smallBody || request.expectsContinue:
                 beginUpload(request, size: size)
             case .chunked where request.expectsContinue: beginUpload(request, size: nil)
-            case .sized, .chunked: state = .collecting(request, [])
+            case .sized, .chunked: state = .collecting(request)
             }
-        case (.body(let part), .collecting(let request, let before)):
-            let bytes = before + part
-            if bytes.count <= Limit.smallBody {
-                state = .collecting(request, bytes)
-            } else {
+        case (.body(let part), .collecting(let request)):
+            flow.collected += part
+            if flow.collected.count > Limit.smallBody {
                 beginUpload(request, size: nil)
-                upload?.write(bytes)
+                upload?.write(takeCollected())
             }
         case (.body(let part), _): upload?.write(part)
-        case (.end, .collecting(let request, let bytes)): begin(request, .bytes(bytes))
+        case (.end, .collecting(let request)): begin(request, .bytes(takeCollected()))
         case (.end, _): upload?.finish()
-        case (.refused, .answering): end()
+        case (.refused(let refusal), .answering):
+            // The origin must not take the part for the whole body.
+            upload?.close()
+            if let id = admission?.id { server.service?.requestBroken(refusal, on: id) }
         case (.refused(let refusal), _):
             send(refusal.bytes())
             close()
         }
     }
 
+    private func takeCollected() -> [UInt8] {
+        defer { flow.collected = [] }
+        return flow.collected
+    }
+
     private func begin(_ request: FrontRequest, _ body: FrontBody) {
-        guard let id else { return }
+        guard let id = admission?.id else { return }
+        // guard: front-tunnels-and-descriptors
+        guard !request.isConnect || server.hasRoomForTunnel else {
+            send(FrontRefusal(503, "busy", "too many connections of the broker; try again later").bytes())
+            return close()
+        }
         state = .answering
         server.service?.requested(request, body, on: id)
     }
@@ -184,6 +221,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         upload = FrontUpload(on: server.loop) { [unowned self] in process() }
         guard upload != nil else { return end() }
         flow.expectsContinue = request.expectsContinue
+        flow.expectsSwitch = request.body == .none
         begin(request, .stream(size: size))
     }
 
@@ -197,7 +235,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     private func watch() {
         switch state {
         case .identifying, .tunnel, .closed: return
-        case .idle, .collecting, .answering, .ending: break
+        case .idle, .collecting, .answering, .switched, .ending: break
         }
         var events: ReadyEvents = isReading ? .readable : []
         if flow.isBlocked { events.insert(.writable) }
@@ -209,7 +247,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     /// Queues output, which is sent at the end of this turn of the loop.
     func send(_ bytes: [UInt8]) {
         switch state {
-        case .idle, .collecting, .answering: break
+        case .idle, .collecting, .answering, .switched: break
         case .identifying, .ending, .tunnel, .closed: return
         }
         output.append(bytes)
@@ -226,7 +264,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         flow.isPlanned = false
         switch state {
         case .identifying, .tunnel, .closed: return
-        case .idle, .collecting, .answering, .ending: break
+        case .idle, .collecting, .answering, .switched, .ending: break
         }
         let before = output.count
         guard output.send(to: descriptor) else { return end() }
@@ -243,13 +281,16 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         if case .idle = state, before >= Limit.highWaterMark, output.count < Limit.highWaterMark {
             server.loop.soon { [weak self] in self?.process() }
         }
-        if case .answering = state, output.count < Limit.highWaterMark, before > 0, let id {
-            server.service?.drained(id)
+        switch state {
+        case .answering, .switched:
+            if before > 0, output.count < Limit.highWaterMark, let admission { server.service?.drained(admission.id) }
+        case .identifying, .idle, .collecting, .ending, .tunnel, .closed: break
         }
     }
 
     /// Limits the time for reading a part of the output; while the response is awaited, there is no limit here.
     private func adjustTimer(hasProgressed: Bool) {
+        if case .switched = state { return }
         if flow.isBlocked {
             if hasProgressed || timer.deadline == nil { timer.set(in: Limit.idle) }
         } else if case .answering = state, hasProgressed {
@@ -261,10 +302,14 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
 
     /// Ends the response, and reads the next request or closes the connection.
     func endResponse(keepsAlive: Bool) {
-        guard case .answering = state else { return }
-        let isComplete = !isUploading && !flow.hasInputEnded
+        switch state {
+        case .answering, .switched: break
+        case .identifying, .idle, .collecting, .ending, .tunnel, .closed: return
+        }
+        let isComplete = !isUploading
         upload?.close()
         upload = nil
+        flow.expectsSwitch = false
         guard keepsAlive && isComplete else { return close() }
         state = .idle
         // In a call of its own, so that pipelined requests do not nest.
@@ -274,7 +319,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     /// Closes the connection after all queued output is sent.
     func close() {
         switch state {
-        case .idle, .collecting, .answering: state = .ending
+        case .idle, .collecting, .answering, .switched: state = .ending
         case .identifying: return end()
         case .ending, .tunnel, .closed: return
         }
@@ -291,7 +336,6 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
             Glibc.close(origin)
             return
         }
-        timer.cancel()
         server.loop.forget(descriptor)
         watchword_keep_alive(descriptor)
         watchword_keep_alive(origin)
@@ -302,15 +346,30 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
             greeting: greeting
         ) { [unowned self] in end() }
         state = .tunnel(tunnel)
-        timer = LoopTimer(on: server.loop) { [unowned self] in checkProgram() }
         timer.set(in: Limit.programCheck)
         tunnel.start()
     }
 
-    /// Ends a tunnel whose program has closed its socket: the kernel reports only the end of input.
-    private func checkProgram() {
-        guard server.isPeerOpen(descriptor) else { return end() }
+    /// Passes on all further input as it is, to the origin's end of the upload.
+    func switchProtocol() {
+        guard case .answering = state, flow.expectsSwitch else { return }
+        flow.expectsSwitch = false
+        state = .switched
         timer.set(in: Limit.programCheck)
+        upload?.write(reader.takeRest())
+        if flow.hasInputEnded { upload?.finish() }
+        watch()
+    }
+
+    /// Ends the connection when its time is over: a tunnel, or another protocol, once the program has closed its socket, because the
+    /// kernel reports only the end of input.
+    private func expire() {
+        switch state {
+        case .tunnel, .switched:
+            guard server.isPeerOpen(descriptor) else { return end() }
+            timer.set(in: Limit.programCheck)
+        case .identifying, .idle, .collecting, .answering, .ending, .closed: end()
+        }
     }
 
     private func end() {
@@ -324,30 +383,10 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         server.loop.forget(descriptor)
         Glibc.close(descriptor)
         output.drop()
-        if let id { server.service?.frontConnectionClosed(id) }
-        id = nil
+        if let (id, pid) = admission.take() {
+            server.service?.frontConnectionClosed(id)
+            server.release(pid)
+        }
         server.remove(self)
     }
-}
-
-/// The service's reference to a connection. Each call checks at run time that it is made on the loop.
-private struct FrontSocketLink: FrontLink {
-    let socket: LoopBound<FrontConnection>
-
-    func send(_ bytes: [UInt8]) { socket.value.send(bytes) }
-
-    var waitingBytes: Int { socket.value.waitingBytes }
-
-    func close() { socket.value.close() }
-
-    func abandon() { socket.value.abandon() }
-
-    /// Does nothing: a front has no JSON-RPC messages after which its socket could be detached.
-    func detach(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {}
-
-    func endResponse(keepsAlive: Bool) { socket.value.endResponse(keepsAlive: keepsAlive) }
-
-    func takeBody() -> Int32? { socket.value.takeBody() }
-
-    func openTunnel(to origin: Int32) { socket.value.openTunnel(to: origin) }
 }

@@ -22,10 +22,16 @@ final class FrontListener: ReadinessHandler {
     private let descriptors = Descriptors()
     private lazy var resuming = LoopTimer(on: server.loop) { [unowned self] in watch() }
 
+    /// - Parameter inherited: a socket that listens at the address already; this object takes ownership.
     init(
-        _ front: FrontID, at address: FrontAddress, ancestor: Int32?, of server: FrontServer
+        _ front: FrontID, at address: FrontAddress, _ inherited: Int32?, ancestor: Int32?, of server: FrontServer
     ) throws(FrontFailure) {
         (self.front, self.ancestor, self.server) = (front, ancestor, server)
+        if let inherited {
+            (descriptor, self.address) = (inherited, address)
+            watch()
+            return
+        }
         switch address {
         case .ipv4(let port): (descriptor, self.address) = try Self.listen(4, port) { .ipv4(port: $0) }
         case .ipv6(let port): (descriptor, self.address) = try Self.listen(6, port) { .ipv6(port: $0) }

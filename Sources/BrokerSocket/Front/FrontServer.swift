@@ -12,6 +12,8 @@ public import WatchwordProtocol
 public final class FrontServer {
     /// The maximum number of connections of one front.
     private static let connectionsOfFront = 4096
+    /// The maximum number of connections of one process to all fronts. A connection with a tunnel needs two descriptors.
+    private static var connectionsOfProgram: Int { min(connectionsOfFront / 2, Descriptors.ofClients / 3) }
 
     let loop: EventLoop
     let log: Logger
@@ -19,21 +21,20 @@ public final class FrontServer {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     private(set) var service: (any FrontService)?
     private let uid: UInt32
-    private let diagnosis: Int32
     private let finder = PeerFinder()
     private var listeners: [FrontID: FrontListener] = [:]
     private var connections: [FrontID: [ObjectIdentifier: FrontConnection]] = [:]
+    /// The socket of the service manager, until a front uses it.
+    private var inherited: InheritedFront?
+    /// The number of connections by process.
+    private var programs: [Int32: Int] = [:]
 
     public init(on loop: EventLoop, log: Logger) {
         (self.loop, self.log) = (loop, log)
         uid = getuid()
-        diagnosis = watchword_socket_diagnosis()
     }
 
-    deinit {
-        if diagnosis >= 0 { Glibc.close(diagnosis) }
-        buffer.deallocate()
-    }
+    deinit { buffer.deallocate() }
 
     /// Sets the receiver of requests, before the first front is opened.
     public func serve(_ service: any FrontService) { self.service = service }
@@ -42,9 +43,23 @@ public final class FrontServer {
     public var port: LoopBound<FrontServer> { LoopBound(self, to: loop) }
 
     func open(_ front: FrontID, at address: FrontAddress, ancestor: Int32?) throws(FrontFailure) -> FrontAddress {
-        let listener = try FrontListener(front, at: address, ancestor: ancestor, of: self)
+        let passed = inherited?.address == address ? inherited.take() : nil
+        let listener = try FrontListener(front, at: address, passed?.descriptor, ancestor: ancestor, of: self)
         listeners[front] = listener
         return listener.address
+    }
+
+    /// Adopts a listening socket of the service manager, before the first front is opened.
+    /// - Parameter descriptor: this object takes ownership.
+    public func adopt(_ descriptor: Int32) throws(SocketFailure) { inherited = try InheritedFront(descriptor) }
+
+    /// Closes the socket of the service manager unless a front uses it.
+    public func closeUnused() {
+        guard let unused = inherited.take() else { return }
+        log.error(
+            "the socket of the service manager is not used; set front.proxy to its address",
+            metadata: ["listen": "\(unused.address.text)"])
+        Glibc.close(unused.descriptor)
     }
 
     func close(_ front: FrontID) {
@@ -70,11 +85,9 @@ public final class FrontServer {
             }
             return add(descriptor, listener).identified(FrontPeer(peer, isDescendant: false))
         }
-        var peer = watchword_peer_socket()
         // guard: front-uid
-        guard watchword_find_peer_socket(diagnosis, descriptor, &peer) == 0, peer.is_established != 0, peer.uid == uid
-        else {
-            log.warning("connection to a front refused: peer not allowed", metadata: ["uid": "\(peer.uid)"])
+        guard let peer = finder.otherEnd(of: descriptor), peer.uid == uid else {
+            log.warning("connection to a front refused: peer not allowed")
             return refuse(descriptor)
         }
         watchword_send_without_delay(descriptor)
@@ -92,16 +105,33 @@ public final class FrontServer {
         return connection
     }
 
+    /// Counts an identified connection. Returns `false` if its process has too many.
+    func take(_ pid: Int32) -> Bool {
+        // guard: front-connections-of-a-program
+        guard programs[pid, default: 0] < Self.connectionsOfProgram else {
+            log.warning("too many connections of a program to fronts", metadata: ["pid": "\(pid)"])
+            return false
+        }
+        programs[pid, default: 0] += 1
+        return true
+    }
+
+    /// Ends the count of a connection that was taken.
+    func release(_ pid: Int32) {
+        let count = programs[pid, default: 0] - 1
+        programs[pid] = count > 0 ? count : nil
+    }
+
+    /// Whether there are descriptors for another tunnel.
+    var hasRoomForTunnel: Bool { Descriptors().hasRoom }
+
     func remove(_ connection: FrontConnection) {
         connections[connection.front]?[ObjectIdentifier(connection)] = nil
         if connections[connection.front]?.isEmpty == true { connections[connection.front] = nil }
     }
 
     /// Whether a program still has the other end of this connection open, perhaps for reading only.
-    func isPeerOpen(_ descriptor: Int32) -> Bool {
-        var peer = watchword_peer_socket()
-        return watchword_find_peer_socket(diagnosis, descriptor, &peer) != ENOTCONN
-    }
+    func isPeerOpen(_ descriptor: Int32) -> Bool { finder.isPeerOpen(descriptor) }
 }
 
 /// The server as a front port. Every call must be made on its loop; `value` checks that.

@@ -1,30 +1,67 @@
 internal import Broker
+internal import CPlatform
 internal import Dispatch
 internal import Glibc
+internal import Synchronization
 
-/// Finds the process at the other end of a loopback connection in proc(5), on a thread of its own, because that can take
+/// Finds the process at the other end of a loopback connection in proc(5), on threads of its own, because that can take
 /// milliseconds.
-struct PeerFinder: Sendable {
-    private let queue = DispatchQueue(label: "watchword.peers")
+final class PeerFinder: Sendable {
+    /// Several, so that one slow search does not delay all connections; few, so that searches leave processors to others.
+    private let queues = (0..<4).map { DispatchQueue(label: "watchword.peers.\($0)") }
+    /// The processes that were found last, the latest first: most programs open several connections.
+    private let recent = Mutex<[Int32]>([])
+    private static let remembered = 16
+    private let diagnosis = watchword_socket_diagnosis()
+
+    deinit {
+        if diagnosis >= 0 { close(diagnosis) }
+    }
+
+    /// Returns the socket at the other end of a connection; `nil` if no process has it open. Must be called on one thread.
+    func otherEnd(of socket: Int32) -> watchword_peer_socket? {
+        var peer = watchword_peer_socket()
+        return watchword_find_peer_socket(diagnosis, socket, &peer) == 0 ? peer : nil
+    }
+
+    /// Whether a program still has the other end of this connection open, perhaps for reading only.
+    func isPeerOpen(_ socket: Int32) -> Bool {
+        var peer = watchword_peer_socket()
+        return watchword_find_peer_socket(diagnosis, socket, &peer) != ENOTCONN
+    }
 
     /// Calls `completion` on another thread, with an unidentified peer if no process is found.
     /// - Parameters:
     ///   - inode: the inode of the socket at the other end, which belongs to `uid`.
-    ///   - socket: this end of the connection, which stays open until `completion` is called.
+    ///   - socket: this end of the connection.
     ///   - ancestor: a process whose descendants are examined first.
     func find(
         inode: UInt32, uid: UInt32, socket: Int32, ancestor: Int32?, completion: @escaping @Sendable (FrontPeer) -> Void
     ) {
-        queue.async {
-            let descendants = ancestor.map(Self.descendants) ?? []
+        // The connection may be closed, and its number reused, before the search begins.
+        let socket = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+        guard socket >= 0 else { return completion(FrontPeer(PeerIdentity(pid: 0, uid: uid), isDescendant: false)) }
+        queues[Int(inode) % queues.count].async { [self] in
             let link = "socket:[\(inode)]"
-            if let pid = descendants.first(where: { Self.holds(link, $0) }) {
-                return completion(FrontPeer(Self.identity(pid, uid, socket, link), isDescendant: true))
-            }
-            let known = Set(descendants)
-            let pid = Self.numbers(in: "/proc").first { !known.contains($0) && Self.holds(link, $0) }
-            completion(FrontPeer(Self.identity(pid, uid, socket, link), isDescendant: false))
+            let descendants = ancestor.map(Self.descendants) ?? []
+            let pid = holder(of: link, among: descendants)
+            let identity = Self.identity(pid, uid, socket, link)
+            close(socket)
+            completion(FrontPeer(identity, isDescendant: pid.map(descendants.contains) ?? false))
         }
+    }
+
+    /// Returns the process that has the socket open: one of `descendants` if possible, because several may share it.
+    private func holder(of link: String, among descendants: [Int32]) -> Int32? {
+        let recent = recent.withLock { $0 }
+        let known = Set(descendants)
+        let pid =
+            recent.first { known.contains($0) && Self.holds(link, $0) } ?? descendants.first { Self.holds(link, $0) }
+            ?? recent.first { Self.holds(link, $0) }
+            ?? Self.numbers(in: "/proc").first { !known.contains($0) && Self.holds(link, $0) }
+        guard let pid else { return nil }
+        self.recent.withLock { $0 = Array(([pid] + $0.filter { $0 != pid }).prefix(Self.remembered)) }
+        return pid
     }
 
     /// Returns the identity of a process, unless it has closed the socket meanwhile: its number may have been reused.

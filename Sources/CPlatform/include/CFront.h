@@ -12,6 +12,11 @@
 /// - bound: receives the port.
 int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound);
 
+/// Whether `descriptor` is a TCP socket that listens on the loopback interface. Makes it non-blocking.
+/// - family: receives 4 or 6.
+/// - port: receives the port.
+int watchword_is_listening_on_loopback(int descriptor, int *family, uint16_t *port);
+
 /// Opens a netlink socket for `watchword_peer_socket` (sock_diag(7)), with close-on-exec. Returns the descriptor, or -1 with
 /// errno set.
 int watchword_socket_diagnosis(void);
@@ -22,8 +27,6 @@ struct watchword_peer_socket {
     uint32_t uid;
     /// The inode, by which proc(5) shows the socket. Never 0: that of a closed socket is 0, and its user then always root.
     uint32_t inode;
-    /// 0 once it is closed or shut down for writing.
-    int is_established;
 };
 
 /// Finds the socket at the other end of `socket`. Returns 0, or errno: ENOTCONN if no process has the other end open.

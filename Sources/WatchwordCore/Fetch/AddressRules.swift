@@ -22,11 +22,16 @@ public struct AddressRules: Sendable, Equatable {
 
     /// Returns rules that also deny these ports of this machine.
     public func denying(portsOfThisMachine ports: [Int]) -> AddressRules {
-        guard !ports.isEmpty, let loopback = NetworkAddress(host: "127.0.0.1") else { return self }
+        guard !ports.isEmpty, let loopback = Self.loopback else { return self }
         return AddressRules(rules + ports.map { Rule(address: loopback, port: $0) })
     }
 
+    private static let loopback = NetworkAddress(host: "127.0.0.1")
+
     public var isEmpty: Bool { rules.isEmpty }
+
+    /// Whether connections to some address at `port` are denied.
+    public func concerns(port: Int) -> Bool { rules.contains { $0.port == nil || $0.port == port } }
 
     /// Whether a connection to `address` is denied. A rule for one address of this machine (loopback or unspecified)
     /// applies to all of them.

@@ -75,9 +75,12 @@ public struct FetchPlan: Sendable, Equatable {
     /// Checks the parameters of a `fetch/run` or a `fetch/start`.
     /// - Parameter inSteps: whether the response is delivered as soon as its header section has been received
     ///   (`fetch/start`).
+    /// - Parameter url: that of `params`, if it is parsed already.
     /// - Throws: `FetchFailure` of kind `badURL`, `invalidHeader` or `invalidMethod`.
-    public init(_ params: FetchRunParams, subscription: Subscription?, inSteps: Bool = false) throws(FetchFailure) {
-        url = try FetchURL(params.url)
+    public init(
+        _ params: FetchRunParams, subscription: Subscription?, inSteps: Bool = false, url: FetchURL? = nil
+    ) throws(FetchFailure) {
+        self.url = if let url { url } else { try FetchURL(params.url) }
         userInfo = try params.userInfo.map { text throws(FetchFailure) in try UserInfo(text) }
         method = try HeaderPolicy.checkedMethod(params.method)
         headers = try HeaderPolicy.checked(params.headers)

@@ -42,7 +42,7 @@ enum HeaderPolicy {
     }
 
     private static func check(_ field: HeaderField) throws(FetchFailure) {
-        let name = field.name.shortened
+        var name: String { field.name.shortened }
         guard !field.name.isEmpty, field.name.utf8.allSatisfy(\.isTokenCharacter) else {
             throw .invalidHeader("invalid header field name \"\(name)\"; use letters, digits and hyphens")
         }

@@ -77,7 +77,10 @@ public struct FrontAccess: Sendable {
             // guard: front-tunnel-ports
             guard tunnelPorts.contains(port), port != 25 else { throw .portNotAllowed(port) }
         }
-        if let address = NetworkAddress(host: host.string), let refusal = refusal(address: address, port: port) {
+        // The port is compared first, because most requests are to other ports.
+        if ownPorts.contains(port), let address = NetworkAddress(host: host.string),
+            let refusal = refusal(address: address, port: port)
+        {
             throw refusal
         }
         return .allowed(usesCredentials: !request.isForeign(to: origin))  // guard: front-foreign-page

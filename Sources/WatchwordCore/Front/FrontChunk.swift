@@ -44,18 +44,23 @@ struct FrontTrailers {
 
     /// Fields that are not allowed in trailers, because they determine framing, routing or authentication (RFC 9110
     /// section 6.5.1). They are dropped.
-    private static let dropped: Set<String> = [
+    private static let dropped: FieldNames = [
         "authorization", "connection", "content-encoding", "content-length", "content-range", "content-type", "cookie",
-        "expect", "host", "keep-alive", "max-forwards", "origin", "proxy-authorization", "proxy-connection", "range",
-        "sec-fetch-site", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "via",
+        "expect", "host", "keep-alive", "location", "max-forwards", "origin", "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection", "range", "sec-fetch-site", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
+        "via",
+        "www-authenticate",
     ]
+
+    /// Whether a field may be passed on as a trailer.
+    static func allows(_ name: String) -> Bool { !dropped.contains(name) }  // guard: front-trailer-names
 
     mutating func add(_ line: UnsafeRawBufferPointer, byteCount: Int, _ limits: FrontLimits) throws(FrontRefusal) {
         self.byteCount += byteCount
         fieldCount += 1
         guard fieldCount <= limits.fields else { throw .fieldCount }  // guard: front-trailer-count
         let field = try FrontFieldLine(line)
-        // guard: front-trailer-names
-        if !Self.dropped.contains(field.name.asciiLowercased) { fields.append(field.field) }
+        if Self.allows(field.name) { fields.append(field.field) }
     }
 }

@@ -6,13 +6,20 @@ public struct FrontExchange: Sendable {
     public static let wholeBodyBytes = 64 << 10
 
     public var params: FetchRunParams
+    /// The URL of `params`, if it is parsed already.
+    public let url: FetchURL?
     /// The value of `Authorization` that the program has sent, if any. Then the program logs in, not the broker.
     private let authorization: Secret?
     private let isTunnel: Bool
+    /// Fields that only a front sends.
+    private var hopByHop: [HeaderField] = []
+    private let switchesProtocol: Bool
     /// The ports of fronts, to which the fetch must not connect.
     public var deniedPorts: [Int] = []
     /// The number of the program's connection, if its connections to the origin must not be shared.
     public var program: Int?
+
+    private static let omittedHeaders: Set<String> = ["accept", "user-agent"]
 
     /// - Parameters:
     ///   - url: the URL to fetch.
@@ -22,10 +29,9 @@ public struct FrontExchange: Sendable {
         _ request: FrontRequest, url: String, headers: [HeaderField], body: FrontBody, usesCredentials: Bool
     ) {
         params = FetchRunParams(url: url)
+        if case .absolute(let target) = request.target { self.url = target } else { self.url = nil }
         params.method = request.method
         params.headers = headers
-        // The program's request is passed on as it is.
-        params.omitHeaders = ["Accept", "User-Agent"]
         params.maxRedirects = 0
         params.interaction = usesCredentials ? .agent : .none
         params.useStorage = usesCredentials
@@ -37,22 +43,37 @@ public struct FrontExchange: Sendable {
         }
         authorization = request.authorization
         isTunnel = false
+        switchesProtocol = request.upgrade != nil
+        if let upgrade = request.upgrade {
+            hopByHop = [HeaderField("Connection", "Upgrade"), HeaderField("Upgrade", upgrade)]
+        } else if request.acceptsTrailers {
+            hopByHop = [HeaderField("Connection", "TE"), HeaderField("TE", "trailers")]
+        }
     }
 
     /// Opens a tunnel for CONNECT.
     public init(tunnelTo host: ExactText, port: Int, usesCredentials: Bool) {
         params = FetchRunParams(url: "https://\(host):\(port)/")
+        url = nil
         params.interaction = usesCredentials ? .agent : .none
         params.useStorage = usesCredentials
         params.maxRedirects = 0
         authorization = nil
         isTunnel = true
+        switchesProtocol = false
     }
 
     /// Adapts the plan made from `params`.
     public func adapt(_ plan: inout FetchPlan) {
         plan.options.wholeBodyBytes = Self.wholeBodyBytes
         (plan.deniedPorts, plan.program) = (deniedPorts, program)
+        plan.headers += hopByHop
+        // The program's request is passed on as it is.
+        if !isTunnel { plan.options.omittedHeaders = Self.omittedHeaders }
+        if switchesProtocol {
+            plan.options.switchesProtocol = true
+            plan.options.omittedHeaders.insert("expect")
+        }
         if let authorization { plan.originLogin = .program(authorization) }
         guard isTunnel else { return }
         plan.originLogin = .tunnel

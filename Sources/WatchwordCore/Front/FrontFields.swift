@@ -10,12 +10,12 @@ public struct FrontFields: Sendable {
     public init(pseudonym: String) { self.pseudonym = pseudonym }
 
     /// The fields that apply to one connection only (RFC 9110 section 7.6.1).
-    private static let hopByHop: Set<String> = [
+    private static let hopByHop: FieldNames = [
         "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
     /// Further fields that the broker sets in a request, because they determine its target, framing or credentials.
-    private static let setByBroker: Set<String> = [
+    private static let setByBroker: FieldNames = [
         "authorization", "content-length", "cookie2", "expect", "host", "http2-settings",
     ]
 
@@ -34,13 +34,22 @@ public struct FrontFields: Sendable {
     /// Returns the fields of the origin's response for the program, with `Via` at the end. The front adds the framing.
     /// - Throws: `FrontRefusal` with status 502 if the origin demands a login to a proxy: a program would answer with the
     ///   token of the front.
-    public func response(status: Int, _ headers: [HeaderField]) throws(FrontRefusal) -> [HeaderField] {
+    public func response(
+        status: Int, _ headers: [HeaderField], to request: FrontRequest
+    ) throws(FrontRefusal) -> [HeaderField] {
         // guard: front-407-of-origin
         guard status != 407 else {
             throw FrontRefusal(
                 502, "407-of-origin", "the server sent status 407, which only a proxy may send; check its address")
         }
-        return forwarded(headers, without: ["content-length"]) + [via(minorVersion: 1)]
+        let trailers = request.acceptsTrailers ? headers.filter { $0.isNamed("Trailer") } : []
+        return forwarded(headers, without: ["content-length"]) + trailers + [via(minorVersion: 1)]
+    }
+
+    /// Returns the trailers of the origin's response for the program; none unless it accepts them.
+    public static func trailers(_ trailers: [HeaderField], to request: FrontRequest) -> [HeaderField] {
+        guard request.acceptsTrailers else { return [] }  // guard: front-unwanted-trailers
+        return trailers.filter { FrontTrailers.allows($0.name) }
     }
 
     private func via(minorVersion: Int) -> HeaderField { HeaderField("Via", "1.\(minorVersion) \(pseudonym)") }
@@ -48,18 +57,18 @@ public struct FrontFields: Sendable {
     /// Whether an element of `Via` has the pseudonym as its second word (RFC 9110 section 7.6.3).
     private func hasPassed(_ headers: [HeaderField]) -> Bool {
         headers.elements(of: "Via").contains { element in
-            let words = element.split { $0 == " " || $0 == "\t" }
-            return words.count >= 2 && words[1].equalsIgnoringASCIICase(pseudonym)
+            let words = element.utf8.split { $0 == 0x20 || $0 == 0x09 }
+            return words.count >= 2 && Substring(words[1]).equalsIgnoringASCIICase(pseudonym)
         }
     }
 
-    private func forwarded(_ headers: [HeaderField], without others: Set<String>) -> [HeaderField] {
-        let named = Set(headers.elements(of: "Connection").map(\.asciiLowercased))
+    private func forwarded(_ headers: [HeaderField], without others: FieldNames) -> [HeaderField] {
+        let named = FieldNames(headers.elements(of: "Connection"))
         return headers.filter { field in
-            let name = field.name.asciiLowercased
+            let name = field.name
             return !Self.hopByHop.contains(name)  // guard: front-hop-by-hop
                 && !named.contains(name)  // guard: front-named-by-connection
-                && !name.hasPrefix("proxy-")  // guard: front-fields-for-proxies
+                && !Substring(name.utf8.prefix(6)).equalsIgnoringASCIICase("proxy-")  // guard: front-fields-for-proxies
                 && !others.contains(name)
         }
     }

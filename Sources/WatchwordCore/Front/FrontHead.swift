@@ -36,7 +36,8 @@ struct FrontHead {
         let body = try framing()
         let expectations = line.minorVersion == 1 ? fields.elements(of: "Expect") : []
         guard expectations.allSatisfy({ $0.equalsIgnoringASCIICase("100-continue") }) else { throw .expectation }
-        let mayUpgrade = line.minorVersion == 1 && fields.hasElement("upgrade", of: "Connection")
+        // After a body, the bytes of the other protocol would have no certain beginning.
+        let mayUpgrade = line.minorVersion == 1 && body == .none && fields.hasElement("upgrade", of: "Connection")
         // HTTP/2 would carry requests that no front checks; a server may ignore `Upgrade`.
         // guard: front-h2c
         let protocols = fields.elements(of: "Upgrade").filter { !$0.asciiLowercased.hasPrefix("h2") }

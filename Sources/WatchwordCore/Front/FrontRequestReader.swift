@@ -77,9 +77,11 @@ public struct FrontRequestReader: ~Copyable, Sendable {
     /// Returns and removes the bytes after the last item. After the head of CONNECT, or an upgrade, they belong to the
     /// tunnel.
     public mutating func takeRest() -> [UInt8] {
-        defer { buffer.removeFirst(buffer.count) }
         searched = 0
-        return Array(buffer.bytes)
+        let rest = Array(buffer.bytes)
+        // A tunnel may be idle for long, and needs no buffer.
+        buffer = FrontBuffer()
+        return rest
     }
 
     private mutating func step() throws(FrontRefusal) -> Step {

@@ -11,6 +11,8 @@ public struct FrontResponse: Sendable, Equatable {
         case chunked
         /// The end of the connection is the end of the body.
         case closeDelimited
+        /// The connection switches to another protocol, whose bytes follow up to its end (RFC 9110 section 15.2.2).
+        case switched
     }
 
     public let framing: Framing
@@ -20,7 +22,7 @@ public struct FrontResponse: Sendable, Equatable {
     public let bytes: [UInt8]
 
     /// The fields that the front itself writes.
-    private static let own: Set<String> = [
+    private static let own: FieldNames = [
         "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
     ]
 
@@ -34,16 +36,20 @@ public struct FrontResponse: Sendable, Equatable {
     ) {
         framing = Self.framing(status: status, length: length, request)
         let isInterim = (100..<200).contains(status)
-        self.keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited
+        self.keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited && framing != .switched
         var head = "HTTP/1.1 \(Self.statusLine(status))\r\n"
-        for field in headers where !Self.own.contains(field.name.asciiLowercased) && Self.isName(field.name) {
-            head += "\(field.name): \(Self.sanitised(field.value))\r\n"
+        head.reserveCapacity(512)
+        for field in headers where !Self.own.contains(field.name) && Self.isName(field.name) {
+            head += field.name
+            head += ": "
+            head += Self.sanitised(field.value)
+            head += "\r\n"
         }
         let isTunnel = request.isConnect && (200..<300).contains(status)
         // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).
         if let length, !isInterim, !isTunnel, status != 204 { head += "Content-Length: \(length)\r\n" }
         if framing == .chunked { head += "Transfer-Encoding: chunked\r\n" }
-        if status == 101, let upgrade = request.upgrade {
+        if framing == .switched, let upgrade = request.upgrade {
             let accepted = headers.firstValue(of: "Upgrade") ?? upgrade
             head += "Connection: Upgrade\r\nUpgrade: \(Self.sanitised(accepted))\r\n"
         } else if !isInterim, !isTunnel {
@@ -57,6 +63,7 @@ public struct FrontResponse: Sendable, Equatable {
     }
 
     private static func framing(status: Int, length: Int?, _ request: FrontRequest) -> Framing {
+        if status == 101, request.upgrade != nil { return .switched }
         let hasBody =
             request.method != "HEAD" && !(100..<200).contains(status) && status != 204 && status != 304
             && !(request.isConnect && (200..<300).contains(status))
@@ -72,7 +79,7 @@ public struct FrontResponse: Sendable, Equatable {
 
     /// Returns the end of a chunked body.
     public static func lastChunk(trailers: [HeaderField] = []) -> [UInt8] {
-        let lines = trailers.filter { isName($0.name) && !own.contains($0.name.asciiLowercased) }
+        let lines = trailers.filter { isName($0.name) && !own.contains($0.name) }
             .map { "\($0.name): \(sanitised($0.value))\r\n" }
         return Array(("0\r\n" + lines.joined() + "\r\n").utf8)
     }

@@ -1,3 +1,5 @@
+public import WatchwordProtocol
+
 /// A request body: bytes in memory, or a stream from a socket of the client.
 public enum RequestBody: Sendable, Equatable {
     case bytes([UInt8])
@@ -66,6 +68,8 @@ public struct BodyPart: Sendable, Equatable {
     /// The position of `bytes` in the body, in bytes.
     public var offset: Int
     public var isAtEnd: Bool
+    /// The fields after the body, at its end (RFC 9110 section 6.5).
+    public var trailers: [HeaderField] = []
 
     public init(bytes: [UInt8], offset: Int, isAtEnd: Bool) {
         self.bytes = bytes

@@ -14,6 +14,9 @@ public struct TransferOptions: Sendable, Equatable {
     /// Whether to open a tunnel to the origin instead of sending a request, through CONNECT if there is an HTTP proxy
     /// (RFC 9110 section 9.3.6). The response has status 200 and an `openBody`, which `TransferPort.takeTunnel` takes.
     public var opensTunnel = false
+    /// Whether the request asks to switch to another protocol (RFC 9110 section 7.8). After status 101 the streamed bodies of
+    /// request and response are its bytes, without framing and without a time limit between them.
+    public var switchesProtocol = false
     /// Whether to request a content coding and decode it (RFC 9110 section 8.4).
     public var decompresses = false
     /// The maximum rate of each body; `nil` for no limit.

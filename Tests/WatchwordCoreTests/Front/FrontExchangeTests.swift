@@ -42,6 +42,23 @@ import WatchwordProtocol
         #expect(plan.originLogin == .program(secret("Bearer own")))
     }
 
+    @Test func anotherProtocolIsAskedForOnTheConnectionToTheOrigin() throws {
+        let plan = try plan(exchange("Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", .stream(size: nil)))
+        #expect(plan.options.switchesProtocol)
+        #expect(
+            Array(plan.headers.suffix(2)) == [
+                HeaderField("Connection", "Upgrade"), HeaderField("Upgrade", "websocket"),
+            ])
+        #expect(plan.options.omittedHeaders == ["accept", "user-agent", "expect"])
+        let other = try self.plan(exchange("Upgrade: websocket\r\n"))
+        #expect(!other.options.switchesProtocol && other.headers == [HeaderField("A", "b")])
+    }
+
+    @Test func trailersAreAskedFor() throws {
+        let plan = try plan(exchange("TE: trailers, gzip\r\n"))
+        #expect(Array(plan.headers.suffix(2)) == [HeaderField("Connection", "TE"), HeaderField("TE", "trailers")])
+    }
+
     @Test func connectOpensATunnel() throws {
         let plan = try plan(FrontExchange(tunnelTo: "h", port: 8443, usesCredentials: true))
         #expect(plan.originLogin == .tunnel && plan.options.opensTunnel)

@@ -28,7 +28,7 @@ import WatchwordProtocol
             HeaderField("X-Two", "2"), HeaderField("X-Three", "3"), HeaderField("Close", "4"),
         ]
         #expect(try fields.request(request(headers)).map(\.name) == ["X-Three", "Via"])
-        #expect(try fields.response(status: 200, headers).map(\.name) == ["X-Three", "Via"])
+        #expect(try fields.response(status: 200, headers, to: request([])).map(\.name) == ["X-Three", "Via"])
     }
 
     @Test func viaNamesTheReceivedVersionAfterOtherProxies() throws {
@@ -58,10 +58,33 @@ import WatchwordProtocol
             HeaderField("WWW-Authenticate", "Basic"), HeaderField("Set-Cookie", "a"), HeaderField("Set-Cookie", "b"),
         ]
         #expect(
-            try fields.response(status: 200, headers + kept) == kept + [HeaderField("Via", "1.1 watchword-x7")])
+            try fields.response(status: 200, headers + kept, to: request([])) == kept + [
+                HeaderField("Via", "1.1 watchword-x7")
+            ])
     }
 
     @Test func aServerCannotDemandALoginToTheFront() {
-        #expect { try fields.response(status: 407, []) } throws: { ($0 as? FrontRefusal)?.status == 502 }
+        #expect { try fields.response(status: 407, [], to: request([])) } throws: {
+            ($0 as? FrontRefusal)?.status == 502
+        }
+    }
+
+    @Test(arguments: [
+        (["trailers"], true), (["gzip", "Trailers"], true), (["gzip;q=1, trailers"], true), (["gzip"], false),
+        ([], false),
+    ])
+    func trailersAreForWhoAcceptsThem(te: [String], accepts: Bool) throws {
+        let request = try request(te.map { HeaderField("TE", $0) })
+        let trailers = [
+            HeaderField("X-Sum", "1"), HeaderField("set-cookie", "a"), HeaderField("WWW-Authenticate", "Basic"),
+        ]
+        #expect(FrontFields.trailers(trailers, to: request) == (accepts ? [HeaderField("X-Sum", "1")] : []))
+        let sent = try fields.response(status: 200, [HeaderField("Trailer", "X-Sum")], to: request)
+        #expect(sent.contains { $0.isNamed("Trailer") } == accepts)
+    }
+
+    @Test func anHTTP10ProgramGetsNoTrailers() throws {
+        let request = try request([HeaderField("TE", "trailers")], minorVersion: 0)
+        #expect(FrontFields.trailers([HeaderField("X-Sum", "1")], to: request).isEmpty)
     }
 }

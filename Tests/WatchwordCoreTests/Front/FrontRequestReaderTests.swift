@@ -103,6 +103,8 @@ import WatchwordProtocol
     @Test func anUpgradeNeedsConnection() throws {
         #expect(try frontRequest(proxyGet("Connection: upgrade", "Upgrade: websocket")).upgrade == "websocket")
         #expect(try frontRequest(proxyGet("Upgrade: websocket")).upgrade == nil)
+        #expect(
+            try frontRequest(proxyGet("Connection: upgrade", "Upgrade: websocket", "Content-Length: 1")).upgrade == nil)
         #expect(try frontRequest(proxyGet("Connection: upgrade", "Upgrade: h2c")).upgrade == nil)
         #expect(
             try frontRequest("GET / HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n").upgrade == nil)

@@ -47,9 +47,12 @@ import WatchwordProtocol
         #expect(!closed.keepsAlive && closed.bytes.text.contains("Connection: close\r\n"))
         var upgrade = request()
         upgrade.upgrade = "websocket"
+        let switched = FrontResponse(status: 101, headers: [], length: nil, to: upgrade)
         #expect(
-            FrontResponse(status: 101, headers: [], length: nil, to: upgrade).bytes.text
+            switched.bytes.text
                 == "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        #expect(switched.framing == .switched && !switched.keepsAlive)
+        #expect(FrontResponse(status: 101, headers: [], length: nil, to: request()).framing == .none)
     }
 
     @Test func noValueBreaksALine() {

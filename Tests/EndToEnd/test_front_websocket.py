@@ -1,0 +1,133 @@
+"""WebSocket through fronts: the broker logs in, and passes on the bytes of both directions."""
+import asyncio
+import contextlib
+import os
+import socket
+
+import pytest
+import websockets
+
+from rig import websocket
+from rig.bodies import eventually
+from rig.client import password_answer
+from rig.fixtures import reachable_folder
+from rig.local_fronts import open_proxy, open_site, receive_response
+from rig.scripted import response
+
+HANDSHAKE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+
+
+@pytest.fixture
+def echo():
+    with contextlib.closing(contextlib.ExitStack()) as stack:
+        server = websocket.Echo()
+        stack.callback(server.stop)
+        yield server
+
+
+@pytest.fixture(params=["http", "https"])
+def site(request, echo, account, tls):
+    with reachable_folder("websocket") as folder:
+        server = websocket.nginx(folder, echo.port, *account, tls=tls if request.param == "https" else None)
+        server.url = f"{request.param}://localhost:{server.port}"
+        yield server
+        server.stop()
+
+
+def talk(url, *messages, **more):
+    async def run():
+        async with websockets.connect(url, max_size=1 << 24, **more) as connection:
+            answers = []
+            for message in messages:
+                await connection.send(message)
+                answers.append(await connection.recv())
+            return answers
+
+    return asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_the_broker_logs_in_for_a_websocket(stage, echo, site, account, tls):
+    asked = []
+    broker = stage.broker("--ca-file", str(tls / "ca.pem"))
+    client = stage.client(answer=lambda challenge: asked.append(challenge) or password_answer(*account), broker=broker)
+    assert "result" in client.call("agent/register", {"name": "tests"})
+    host, port = open_site(client, site.url)
+    large = os.urandom(3 << 20)
+    for _ in range(2):
+        assert talk(f"ws://{host}:{port}/private/chat?room=1", "hello", large, "end") == ["hello", large, "bye"]
+    assert len(asked) == 1 and echo.paths == ["/private/chat?room=1"] * 2
+    lines = [line.split()[:3] for line in site.wait_for_log("101", times=2).splitlines()]
+    assert lines == [["401", "-", "/private/chat?room=1"], *[["101", account[0], "/private/chat?room=1"]] * 2]
+    eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfers have ended")
+
+
+def test_bytes_that_follow_the_handshake_at_once_are_passed_on(stage, echo):
+    client = stage.client()
+    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    frame = b"\x81\x82\0\0\0\0hi"
+    with socket.create_connection((host, port), timeout=20) as connection:
+        connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}:{port}\r\n{HANDSHAKE}\r\n".encode() + frame)
+        received = b""
+        while not received.endswith(b"\x81\x02hi"):
+            part = connection.recv(1 << 16)
+            assert part, received
+            received += part
+    head = received.split(b"\r\n\r\n")[0].decode().split("\r\n")
+    assert head[0] == "HTTP/1.1 101 Switching Protocols" and "Upgrade: websocket" in head and "Connection: Upgrade" in head
+
+
+def test_the_end_of_one_side_is_the_end_of_the_other(stage, echo):
+    client = stage.client()
+    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    with socket.create_connection((host, port), timeout=20) as connection:
+        connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}:{port}\r\n{HANDSHAKE}\r\n".encode())
+        assert receive_response(connection)[0].startswith(b"HTTP/1.1 101 ")
+        assert client.call("server/status", {})["result"]["engine"]["running"] == 1
+    eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfer has ended")
+
+
+def test_a_server_that_does_not_switch_gives_an_ordinary_response(stage):
+    server = stage.server(lambda request: response(200, b"page"))
+    client = stage.client()
+    host, port = open_site(client, server.url)
+    own = f"Host: {host}:{port}\r\n"
+    with socket.create_connection((host, port), timeout=20) as connection:
+        for fields in [HANDSHAKE, ""]:
+            connection.sendall(f"GET /x HTTP/1.1\r\n{own}{fields}\r\n".encode())
+            head, body = receive_response(connection)
+            assert head.startswith(b"HTTP/1.1 200 ") and body == b"page"
+    asked = server.requests[0]
+    assert (asked.method, asked.header("Upgrade"), asked.header("Connection")) == ("GET", "websocket", "Upgrade")
+    assert asked.header("Transfer-Encoding") is None and asked.header("Content-Length") is None and asked.header("Expect") is None
+    assert server.requests[1].header("Upgrade") is None
+
+
+def test_a_websocket_through_a_proxy_by_its_absolute_url(stage, echo):
+    client = stage.client()
+    address, _ = open_proxy(client)
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(f"GET http://127.0.0.1:{echo.port}/x HTTP/1.1\r\nHost: x\r\n{HANDSHAKE}\r\n".encode())
+        assert receive_response(connection)[0].startswith(b"HTTP/1.1 101 ")
+        connection.sendall(b"\x81\x82\0\0\0\0hi")
+        received = b""
+        while received != b"\x81\x02hi":
+            received += connection.recv(100)
+
+
+def test_a_web_page_cannot_open_a_websocket(stage, echo):
+    """Browsers send no Sec-Fetch-Site with it that would tell."""
+    client = stage.client()
+    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    with pytest.raises(websockets.exceptions.InvalidStatusCode, match="403"):
+        talk(f"ws://{host}:{port}/x", "hello", origin="http://evil.example")
+    assert echo.paths == []
+
+
+def test_a_body_before_another_protocol_is_not_taken_for_it(stage):
+    server = stage.server(lambda request: response(200, request.body))
+    client = stage.client()
+    host, port = open_site(client, server.url)
+    with socket.create_connection((host, port), timeout=20) as connection:
+        connection.sendall(f"POST /x HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 4\r\n{HANDSHAKE}\r\nbody".encode())
+        assert receive_response(connection)[1] == b"body"
+    assert server.requests[0].header("Upgrade") is None
