@@ -34,7 +34,15 @@ class Echo:
                 return
             await connection.send(message)
 
+    async def _close(self):
+        self.server.close()
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     def stop(self):
+        asyncio.run_coroutine_threadsafe(self._close(), self.loop).result(20)
         self.loop.call_soon_threadsafe(self.loop.stop)
 
 
