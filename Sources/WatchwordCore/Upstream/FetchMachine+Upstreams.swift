@@ -47,7 +47,7 @@ extension TransferFailure {
     /// Whether there was no connection to the upstream, so that it cannot be used for any server. A certificate that is
     /// not trusted is not such a failure.
     fileprivate func isOfUpstream(_ route: ProxyRoute?) -> Bool {
-        guard let route else { return cause == nil && [.cannotConnect, .nameNotResolved].contains(kind) }
+        guard route != nil else { return cause == nil && [.cannotConnect, .nameNotResolved].contains(kind) }
         return switch cause {
         case .proxyUnreachable: true
         case .proxyTLSFailed: serverTrust == nil  // guard: failover-untrusted-proxy
