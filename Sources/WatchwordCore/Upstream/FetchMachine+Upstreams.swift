@@ -19,7 +19,9 @@ extension FetchMachine {
         if failure.isOfUpstream(route) {
             // A client that names the proxy, or has a short time limit, must not change the choice for others.
             // guard: failover-of-others, failover-of-named
-            if let endpoint = route?.endpoint, intent.plan.options.connectTimeout == nil, intent.plan.proxy == .configured {
+            if let endpoint = route?.endpoint, intent.plan.options.connectTimeout == nil,
+                intent.plan.proxy == .configured
+            {
                 context.upstreams.recordFailure(of: endpoint, now: context.now)
             }
         } else if failure.cause == .proxyRefused(status: nil), route?.endpoint.type != .socks {
@@ -45,7 +47,7 @@ extension TransferFailure {
     /// Whether there was no connection to the upstream, so that it cannot be used for any server. A certificate that is
     /// not trusted is not such a failure.
     fileprivate func isOfUpstream(_ route: ProxyRoute?) -> Bool {
-        guard let route else { return cause == nil && [.cannotConnect, .nameNotResolved].contains(kind) }
+        guard route != nil else { return cause == nil && [.cannotConnect, .nameNotResolved].contains(kind) }
         return switch cause {
         case .proxyUnreachable: true
         case .proxyTLSFailed: serverTrust == nil  // guard: failover-untrusted-proxy

@@ -110,7 +110,11 @@ import WatchwordProtocol
         let fetch = try run.fetch { $0.method = "POST" }
         run.fail(fetch, unreachable)
         #expect(run.last(fetch)?.proxy?.host == "q")
-        let tunnel = try run.fetch("https://h/") { $0.method = "POST" } plan: { $0.options.opensTunnel = true }
+        let tunnel = try run.fetch("https://h/") {
+            $0.method = "POST"
+        } plan: {
+            $0.options.opensTunnel = true
+        }
         run.fail(tunnel, sent)
         #expect(run.requests[tunnel]?.count == 2)
     }
