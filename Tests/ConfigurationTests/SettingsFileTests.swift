@@ -50,7 +50,10 @@ import Testing
             "[schemes]\nauth-server-whitelist = []", "schemes.auth-server-whitelist",
             "the options of [schemes] are negotiate, delegate, ntlm, order and weak"
         ),
-        ("[proxy]\npassword = 'secret'", "proxy.password", "the options of [proxy] are url and except"),
+        (
+            "[proxy]\npassword = 'secret'", "proxy.password",
+            "the options of [proxy] are url, except, rule, pac and desktop"
+        ),
         (
             "\nnosuch = 1", "nosuch",
             "options belong in the tables [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front] and [process]"

@@ -108,7 +108,7 @@ def test_the_choice_of_upstream_proxies(stage):
     script.chmod(0o600)
     broker = stage.configured(f'[proxy]\npac = "file://{script}"\n{rules}')
     code, found = findings(Shell(broker).environment)
-    assert code == 0 and found["Upstream proxies"]["text"] == f"The broker uses 1 rule and the PAC file file://{script}."
+    assert code == 0 and found["Upstream proxies"]["text"].startswith("The broker uses 1 rule and the PAC file file:///")
     assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": "There is no proxy for all hosts.", "advice": None}
     assert "error" in stage.client(broker=broker).fetch("http://a.test/")
     code, found = findings(Shell(broker).environment)

@@ -10,7 +10,8 @@ import pytest
 from rig.broker import ROOT, program
 from rig.office import Office
 
-DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "contrib/docs/*.md", "contrib/**/README.md", "Protocol/*.md", "contrib/man/*.[1-8]"]
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "contrib/docs/*.md", "contrib/docs/programs/*.md",
+             "contrib/**/README.md", "Protocol/*.md", "contrib/man/*.[1-8]"]
 SHELLS = ["sh", "console", "bash", "shell"]
 MARK = "@@@@ "
 
@@ -165,6 +166,17 @@ EXCUSED = {
            "watchword run -- git clone http://git.example/project.git": "git clone",
            "watchword run -- git clone https://git.example/project": "git clone",
            "watchword run -- pip download requests": "pip download"}.items()},
+    **{command: ("needs a server without TLS; test_front_pages.py has one", has_text("Tests/EndToEnd/test_front_pages.py", f'"{page}": '))
+       for command, page in {
+           "watchword run -- apt-get download hello": "apt",
+           "watchword run -- apt-get -o APT::Sandbox::User=root update": "apt",
+           "watchword run -- java -jar program.jar": "java",
+           "watchword run -- npm install left-pad": "npm",
+           "watchword run -- sh -c 'chromium --proxy-server=${http_proxy##*@}'": "browsers",
+           "watchword run -- skopeo copy docker://registry.example/demo:latest dir:demo": "docker",
+           "watchword run -- wget http://intranet.example/report.pdf": "wget"}.items()},
+    "chromium --proxy-server=127.0.0.1:3128":
+        ("needs a fixed port; test_front_browsers.py has another", has_text("Tests/EndToEnd/test_front_browsers.py", "--proxy-server=127.0.0.1:")),
     "contrib/install-dependencies --build --benchmarks":
         ("installs packages", is_script("contrib/install-dependencies", "--build", "--benchmarks")),
     "contrib/benchmarks/all": ("takes 15 minutes", has_option("contrib/benchmarks/all", "GROUP")),

@@ -60,6 +60,8 @@ def test_the_installed_programs_work(installed):
     for name in ["watchword", "watchwordd"]:
         shown = subprocess.run([local / "bin" / name, "--version"], capture_output=True, text=True, timeout=30)
         assert shown.returncode == 0 and shown.stdout.strip() in (ROOT / "Sources/WatchwordProtocol/Version.swift").read_text()
+    evaluator = subprocess.run([local / "lib/watchword/watchword-pac"], input=b"find http://h/ h\n", capture_output=True, timeout=30)
+    assert evaluator.stdout == b"error no script is loaded\n"
     assert "ExecStart=/usr/local/bin/watchwordd\n" in (local / "lib/systemd/user/watchword.service").read_text()
     assert "@bindir@" not in "".join(path.read_text() for path in (local / "lib/systemd/user").iterdir())
     pages = {page.name for page in (ROOT / "contrib" / "man").glob("*.[1-8]")}

@@ -113,7 +113,7 @@ extension RandomWalk {
             problem = "\(fetch) is over, and got \(command.name)"
             return
         }
-        if let before = pending[fetch], before != .wait, command.name != "fail" {
+        if let before = pending[fetch], !before.isWait, command.name != "fail" {
             problem = "\(fetch) waits for \(before.name), and got \(command.name)"
             return
         }

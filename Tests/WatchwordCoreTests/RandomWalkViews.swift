@@ -61,6 +61,14 @@ extension FetchPlan {
 }
 
 extension FetchCommand {
+    /// Whether an event of another fetch may end the wait for this command.
+    var isWait: Bool {
+        switch self {
+        case .wait, .findUpstreams: true
+        default: false
+        }
+    }
+
     var name: String {
         switch self {
         case .transfer: "transfer"

@@ -121,6 +121,8 @@ def entries(folders, binaries):
     for name in ["README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "Protocol/SPECIFICATION.md", "Protocol/openrpc.json",
                  *(f"contrib/docs/{page.name}" for page in sorted((CONTRIB / "docs").glob("*.md")))]:
         found.append(Entry(f"{folders.documents}/{pathlib.Path(name).name}", (ROOT / name).read_bytes()))
+    for page in sorted((CONTRIB / "docs" / "programs").glob("*.md")):
+        found.append(Entry(f"{folders.documents}/programs/{page.name}", page.read_bytes()))
     return found
 
 

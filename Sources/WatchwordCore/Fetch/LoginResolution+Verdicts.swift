@@ -108,9 +108,10 @@ extension LoginResolution {
         return nil
     }
 
-    /// Marks the login to the proxy as accepted if a request through a tunnel has failed at the server.
+    /// Marks the login to the proxy as accepted if a request through a tunnel has failed at the server, or the proxy
+    /// has refused the tunnel for another reason.
     mutating func recordTunnel(_ failure: TransferFailure, _ context: inout FetchContext) {
-        guard search.situation.chain.isTunnel, failure.isOfServer, var attempt = outgoing.proxy else { return }
+        guard search.situation.chain.isTunnel, failure.isAfterProxyLogin, var attempt = outgoing.proxy else { return }
         accept(&attempt, path: "/", isProven: true, &context)
         outgoing.proxy = attempt
     }
@@ -171,10 +172,16 @@ extension LoginResolution {
 }
 
 extension TransferFailure {
-    /// Whether the failure occurs only on a connection that has reached the server.
-    fileprivate var isOfServer: Bool {
-        kind == .serverNotTrusted && cause == nil
-            || [.clientCertificateRequired, .clientCertificateRefused].contains(cause)
+    /// Whether the failure occurs only after a login that the proxy has accepted: on a connection that has reached the
+    /// server, or by a status other than 407 in reply to CONNECT. 502 and 504 mean that the proxy has tried to connect
+    /// (RFC 9110 sections 15.6.3 and 15.6.5).
+    fileprivate var isAfterProxyLogin: Bool {
+        switch cause {
+        case nil: kind == .serverNotTrusted
+        case .clientCertificateRequired, .clientCertificateRefused: true
+        case .proxyRefused(let status?): [502, 504].contains(status) || TransferResponse.showsAcceptance(status)
+        default: false
+        }
     }
 }
 
@@ -189,5 +196,9 @@ extension TransferResponse {
     /// Whether the response shows that the credential was accepted. A server error (5xx) does not, nor does the refusal
     /// of a request at this time or on this connection (408, 421, 425, 429).
     // guard: remember-what-was-looked-at
-    var showsAcceptance: Bool { ![401, 407, 408, 421, 425, 429].contains(status) && status < 500 }
+    var showsAcceptance: Bool { Self.showsAcceptance(status) }
+
+    fileprivate static func showsAcceptance(_ status: Int) -> Bool {
+        ![401, 407, 408, 421, 425, 429].contains(status) && status < 500
+    }
 }

@@ -16,17 +16,21 @@ class Depot:
         self.folder, self.url = pathlib.Path(folder), url
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "page.txt").write_text("the page\n")
-        self._python_package()
+        self.python_package("fronted")
         self._git_repository()
         self._debian_packages()
-        self._npm_package()
+        self.npm_package("fronted")
+        self.publish()
+
+    def publish(self):
+        """Makes all files readable for servers that run as other users."""
         for path in [self.folder, *self.folder.rglob("*")]:
             path.chmod(0o755 if path.is_dir() else 0o644)
 
-    def _python_package(self):
-        source, shown = self.folder / "source", self.folder / "simple" / "fronted"
+    def python_package(self, name):
+        source, shown = self.folder / f"source-{name}", self.folder / "simple" / name
         source.mkdir()
-        (source / "setup.py").write_text("from setuptools import setup\nsetup(name='fronted', version='1.0', py_modules=['fronted'])\n")
+        (source / "setup.py").write_text(f"from setuptools import setup\nsetup(name='{name}', version='1.0', py_modules=['fronted'])\n")
         (source / "fronted.py").write_text("")
         subprocess.run(
             ["/usr/bin/python3", "setup.py", "-q", "bdist_wheel", "-d", str(shown)], cwd=source, check=True, capture_output=True)
@@ -48,15 +52,15 @@ class Depot:
             "Package: fronted\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@x.example>\nDescription: x\n"
             f"Filename: ./fronted.deb\nSize: 1\nSHA256: {hashlib.sha256(b'x').hexdigest()}\n")
 
-    def _npm_package(self):
-        (self.folder / "package.json").write_text('{"name": "fronted", "version": "1.0.0"}')
-        archive = self.folder / "fronted-1.0.0.tgz"
+    def npm_package(self, name):
+        (self.folder / "package.json").write_text(json.dumps({"name": name, "version": "1.0.0"}))
+        archive = self.folder / f"{name}-1.0.0.tgz"
         with tarfile.open(archive, "w:gz") as tar:
             tar.add(self.folder / "package.json", "package/package.json")
-        version = {"name": "fronted", "version": "1.0.0",
+        version = {"name": name, "version": "1.0.0",
                    "dist": {"tarball": f"{self.url}/{archive.name}", "shasum": hashlib.sha1(archive.read_bytes()).hexdigest()}}
-        (self.folder / "fronted").write_text(
-            json.dumps({"name": "fronted", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}))
+        (self.folder / name).write_text(
+            json.dumps({"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}))
 
     def programs(self, folder):
         """Returns for each program a shell command that fetches something into `folder`, and the file that it leaves there."""

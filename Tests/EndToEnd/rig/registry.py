@@ -1,0 +1,71 @@
+"""A container registry that anyone may use, an image, and the commands of skopeo that push and pull it."""
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+
+from .servers import Server, find, free_port
+
+MEDIA = "application/vnd.docker."
+
+
+def open_registry(folder):
+    folder, port = pathlib.Path(folder), free_port()
+    (folder / "config.yml").write_text(
+        f"version: 0.1\nlog: {{level: info}}\nstorage: {{filesystem: {{rootdirectory: {folder}/data}}}}\nhttp: {{addr: '127.0.0.1:{port}'}}\n")
+    return Server([find("docker-registry"), "serve", f"{folder}/config.yml"], port, folder / "registry.log", cwd=folder)
+
+
+def apache_digest_gate(folder, registry, user, password):
+    """Apache with Digest in front of a registry."""
+    folder, port = pathlib.Path(folder), free_port()
+    (folder / "users").write_text(f"{user}:Registry:{hashlib.md5(f'{user}:Registry:{password}'.encode()).hexdigest()}\n")
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    names = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "proxy", "proxy_http"]
+    loads = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in names)
+    account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
+    (folder / "apache.conf").write_text(
+        f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\n{loads}{account}"
+        f'ErrorLog {folder}/error.txt\nCustomLog {folder}/access.log "%>s %u %m %U"\nMutex file:{folder}\n'
+        f"ProxyPreserveHost On\nProxyPass / http://127.0.0.1:{registry.port}/\n"
+        f"<Location />\nAuthType Digest\nAuthName Registry\nAuthDigestProvider file\nAuthUserFile {folder}/users\nRequire valid-user\n</Location>\n")
+    return Server([find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "access.log")
+
+
+class Image:
+    """An image in a folder, as skopeo's transport `dir:` stores it. Its only layer is random, so that it cannot be compressed."""
+
+    def __init__(self, folder, size=2 << 20):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir()
+        content = os.urandom(size)
+        configuration = {"architecture": "amd64", "os": "linux", "config": {},
+                         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}"]}}
+        manifest = {"schemaVersion": 2, "mediaType": f"{MEDIA}distribution.manifest.v2+json",
+                    "config": self._part("container.image.v1+json", json.dumps(configuration).encode()),
+                    "layers": [self._part("image.rootfs.diff.tar.gzip", gzip.compress(content))]}
+        (self.folder / "manifest.json").write_text(json.dumps(manifest))
+        (self.folder / "version").write_text("Directory Transport Version: 1.1\n")
+
+    def _part(self, media, data):
+        digest = hashlib.sha256(data).hexdigest()
+        (self.folder / digest).write_bytes(data)
+        return {"mediaType": MEDIA + media, "digest": f"sha256:{digest}", "size": len(data)}
+
+    @property
+    def content(self):
+        return content(self.folder)
+
+    def push_and_pull(self, name, back):
+        """Returns a shell command that pushes the image as `name`, and pulls it into the folder `back`."""
+        copy = [find("skopeo"), "--insecure-policy", "copy", "-q"]
+        push = [*copy, "--dest-tls-verify=false", f"dir:{self.folder}", f"docker://{name}"]
+        pull = [*copy, "--src-tls-verify=false", f"docker://{name}", f"dir:{back}"]
+        return f"{shlex.join(push)} && {shlex.join(pull)}"
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}

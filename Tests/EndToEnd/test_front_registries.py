@@ -1,0 +1,62 @@
+"""skopeo, unchanged, pushes and pulls an image through the broker, which logs in."""
+import pytest
+
+from rig import registry
+from rig.client import password_answer
+from rig.fixtures import reachable_folder, running
+from rig.local_fronts import run
+
+
+@pytest.fixture(scope="module")
+def images():
+    with reachable_folder("registry") as folder, running(registry.open_registry(folder)) as server:
+        yield server
+
+
+@pytest.fixture
+def image(tmp_path):
+    return registry.Image(tmp_path / "image")
+
+
+def agent_of(stage, broker, answer):
+    asked = []
+    client = stage.client(answer=lambda challenge: asked.append(challenge) or answer, broker=broker)
+    assert "result" in client.call("agent/register", {"name": "tests"})
+    return asked
+
+
+def push_and_pull(broker, image, host, folder):
+    """Does it with two programs at the same time. skopeo reaches addresses of this machine without a proxy, so the host is a name."""
+    commands = [image.push_and_pull(f"{host}/demo:{tag}", folder / f"back-{tag}") for tag in ["one", "two"]]
+    done = run(broker, "sh", "-c", f"({commands[0]}) & {commands[1]} && wait $!", seconds=120, environment={"HOME": str(folder)})
+    assert done.returncode == 0, done
+    for tag in ["one", "two"]:
+        assert registry.content(folder / f"back-{tag}") == image.content
+
+
+def test_through_a_proxy_with_ntlm(stage, images, image, ntlm_proxy, ntlm_users, tmp_path):
+    broker = stage.configured(f'[proxy]\nurl = "http://127.0.0.1:{ntlm_proxy.port}"\n[schemes]\nntlm = ["127.0.0.1"]\n')
+    asked = agent_of(stage, broker, password_answer("alice", ntlm_users["alice"], domain="TESTDOM"))
+    push_and_pull(broker, image, f"intranet.test:{images.port}", tmp_path)
+    assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"], asked
+    assert asked[0]["requester"]["subject"] == "exe:/usr/bin/skopeo"
+    assert {user for _, _, user in ntlm_proxy.handler.served} == {"TESTDOM\\alice"}
+
+
+def test_through_a_proxy_with_kerberos(stage, images, image, squid, realm, kerberos_users, tmp_path):
+    broker = stage.configured(
+        f'[proxy]\nurl = "{squid.url("negotiate")}"\n[schemes]\nnegotiate = ["localhost"]\n',
+        environment=realm.log_in("alice", kerberos_users["alice"]))
+    asked = agent_of(stage, broker, {"action": "cancel"})
+    push_and_pull(broker, image, f"intranet.test:{images.port}", tmp_path)
+    assert asked == [], "the tickets suffice"
+
+
+def test_at_a_registry_with_digest(stage, images, image, account, tmp_path):
+    with reachable_folder("registry-gate") as folder, running(registry.apache_digest_gate(folder, images, *account)) as gate:
+        broker = stage.broker()
+        asked = agent_of(stage, broker, password_answer(*account))
+        push_and_pull(broker, image, f"registry.localhost:{gate.port}", tmp_path)
+        assert len(asked) == 1 and asked[0]["protectionSpace"]["authenticationMethod"] == "httpDigest", asked
+        stored = [line.split()[1:3] for line in gate.wait_for_log(" PUT ").splitlines() if line.startswith("201 ")]
+        assert [account[0], "PUT"] in stored
