@@ -102,3 +102,13 @@ def test_an_evaluator_that_was_ended_is_started_again(stage, origin):
         os.kill(pid, signal.SIGKILL)
     assert fetched(client, f"http://localhost:{origin.port}/")["status"] == 200
     assert not set(first) & set(evaluators(broker))
+
+
+def test_alternating_results_do_not_fill_the_log(stage, origin):
+    script = "function FindProxyForURL(url, host) { if (/^bad/.test(host)) throw host; return 'DIRECT'; }"
+    broker = stage.configured(pac(stage, script))
+    client = stage.client(broker=broker)
+    for number in range(3):
+        assert f"bad{number}.test" in client.fetch(f"http://bad{number}.test/")["error"]["message"]
+        assert fetched(client, [origin.url, f"http://localhost:{origin.port}/"][number % 2])["status"] == 200
+    assert broker.log.count("no proxy can be chosen") == 1
