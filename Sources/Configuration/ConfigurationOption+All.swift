@@ -60,10 +60,11 @@ extension ConfigurationOption {
             "Specifies the URL of a PAC file (proxy auto-configuration), whose function FindProxyForURL chooses the "
                 + "proxies of all hosts without a rule. It gets the origin of a URL without path and query. A file must "
                 + "be owned by you or by root, and only the owner may have write permission; with http or https it is "
-                + "fetched without a proxy and without a login, again after 15 minutes and on SIGHUP. It has at most 1 MiB, "
-                + "and runs in a separate process with limits of 2 seconds and 16 MiB. Results are used for a minute. If "
-                + "the file cannot be used, the proxy in proxy.url is used; without that option, fetches fail. Cannot be "
-                + "used if process.filter-system-calls is true."),
+                + "fetched without a proxy and without a login, again after 15 minutes and on SIGHUP. Prefer "
+                + "https: others on the network path can change a file by http, so it lets no stored login pass to http "
+                + "servers. The file has at most 1 MiB, and runs in a separate process with limits of 2 seconds and "
+                + "16 MiB. Results are used for a minute. If the file cannot be used, the proxy in proxy.url is "
+                + "used; without that option, fetches fail. Cannot be used if process.filter-system-calls is true."),
         .boolean(
             "proxy.desktop", \.usesDesktopProxy,
             "Specifies whether the proxy settings of the GNOME desktop are used for all hosts without a rule, as "

@@ -20,7 +20,7 @@ extension ConfigurationOption {
             key, .scriptURL, summary, written: { $0[keyPath: place].map { "\"\($0)\"" } },
             change: { option, value, settings in
                 guard case .string(let text) = value else { return [option.wrongType(value)] }
-                guard isScript(text) else {
+                guard ScriptURL.isValid(text) else {
                     return [
                         ValueProblem(text: "expected \(option.type.text), without user and password; \(option.advice)")
                     ]
@@ -28,13 +28,5 @@ extension ConfigurationOption {
                 settings[keyPath: place] = text
                 return []
             })
-    }
-
-    private static func isScript(_ text: String) -> Bool {
-        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return false }
-        if text.hasPrefix("file:///") { return !text.contains("%") }
-        guard let scheme = ["http://", "https://"].first(where: text.hasPrefix) else { return false }
-        let authority = text.dropFirst(scheme.count).prefix { $0 != "/" }
-        return !authority.isEmpty && !authority.contains { "?#@".contains($0) }
     }
 }

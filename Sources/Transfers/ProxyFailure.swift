@@ -42,11 +42,11 @@ extension CurlTransfer {
         request.isTunnelled && connections.origin == nil && easy.number(CURLINFO_NUM_CONNECTS) > 0
     }
 
-    /// Whether a new connection to the proxy was started for this transfer, and it is not complete, with its TLS.
+    /// Whether a transfer that timed out had no connection to the proxy, including its TLS. Over SOCKS, nothing that libcurl
+    /// counts was sent before the tunnel is open.
     private func isBeforeConnection(_ proxy: ProxyRequest) -> Bool {
-        guard easy.number(CURLINFO_NUM_CONNECTS) > 0 else { return false }
-        let hasNoTLS = proxy.kind == .https && connections.origin == nil && connections.proxy?.isComplete != true
-        return easy.offset(CURLINFO_CONNECT_TIME_T) == 0 || hasNoTLS
+        easy.number(CURLINFO_REQUEST_SIZE) == 0
+            && (proxy.kind != .socks5h || easy.number(CURLINFO_LOCAL_PORT) == 0)
     }
 
     private func isAboutTLS(_ code: CURLcode) -> Bool {

@@ -160,6 +160,8 @@ public enum Limits {
     public static let upstreamConnect = Duration.seconds(10)
     /// The time that a PAC file may take to choose a proxy.
     public static let scriptEvaluation = Duration.seconds(2)
+    /// The time after which an evaluation is repeated where it does not delay others.
+    public static let quickScriptEvaluation = Duration.milliseconds(300)
     /// The time after which a waiting evaluation fails, because others take too long.
     public static let scriptQueue = Duration.seconds(6)
     /// Time for a configured command to print a password. A person may have to unlock a key for it.

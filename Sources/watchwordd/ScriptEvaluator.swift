@@ -15,23 +15,21 @@ struct ScriptEvaluator: ~Copyable {
 
     init() {}
 
-    /// Returns the result of `FindProxyForURL`. Ends the process if it does not reply in time.
-    mutating func evaluate(_ script: PACScript, url: String, host: String) throws(UpstreamFailure) -> String {
-        let deadline = ContinuousClock.now + Limits.scriptEvaluation
-        if hasEnded { end() }
-        if socket < 0 { try start() }
-        if loaded != script {
-            loaded = nil
-            _ = try request(Array("load \(script.bytes.count)\n".utf8) + script.bytes, by: deadline)
-            loaded = script
+    /// Returns the reply to a question; empty if there is none, and the script is only loaded. Returns `nil` if there was no
+    /// reply in time, and ends the process.
+    mutating func evaluate(
+        _ script: PACScript, _ question: String?, within limit: Duration
+    ) throws(UpstreamFailure) -> String? {
+        let deadline = ContinuousClock.now + limit
+        let wasRunning = socket >= 0
+        var reply = try ask(question, script, by: deadline)
+        // A process that has run before may have ended since then, for example because too many name lookups hung.
+        if reply == .ended, wasRunning { reply = try ask(question, script, by: deadline) }
+        switch reply {
+        case .text(let text): return text
+        case .late: return nil
+        case .ended: throw UpstreamFailure("the process that evaluates the PAC file has ended; correct the file")
         }
-        return try request(Array("find \(url) \(host)\n".utf8), by: deadline)
-    }
-
-    /// Whether the process has ended since the last request.
-    private var hasEnded: Bool {
-        var byte: UInt8 = 0
-        return socket >= 0 && recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0
     }
 
     /// Ends the process. Has no effect without one.
@@ -67,29 +65,45 @@ struct ScriptEvaluator: ~Copyable {
 
     // MARK: Requests
 
+    private enum Reply: Equatable {
+        case text(String)
+        /// The process has ended, or was ended because there was no reply in time.
+        case ended, late
+    }
+
+    private mutating func ask(
+        _ question: String?, _ script: PACScript, by deadline: ContinuousClock.Instant
+    ) throws(UpstreamFailure) -> Reply {
+        if socket < 0 { try start() }
+        if loaded != script {
+            loaded = nil
+            let reply = try request(Array("load \(script.bytes.count)\n".utf8) + script.bytes, by: deadline)
+            guard case .text = reply else { return reply }
+            loaded = script
+        }
+        return if let question { try request(Array(question.utf8), by: deadline) } else { .text("") }
+    }
+
     private mutating func request(
         _ bytes: [UInt8], by deadline: ContinuousClock.Instant
-    ) throws(UpstreamFailure) -> String {
+    ) throws(UpstreamFailure) -> Reply {
         guard send(bytes, by: deadline), let line = receive(by: deadline) else {
             let isLate = ContinuousClock.now >= deadline
             end()
-            throw UpstreamFailure(
-                isLate
-                    ? "the PAC file took longer than \(Limits.scriptEvaluation) and was stopped; correct the file"
-                    : "the process that evaluates the PAC file has ended; correct the file")
+            return isLate ? .late : .ended
         }
         let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let text = parts.count == 2 ? parts[1] : ""
         guard parts[0] == "ok" else { throw UpstreamFailure("error in the PAC file: \(text.shortened)") }
-        return text
+        return .text(text)
     }
 
     private func isReady(_ events: Int32, by deadline: ContinuousClock.Instant) -> Bool {
         while true {
-            let left = (deadline - .now).wholeMilliseconds
-            guard left > 0 else { return false }
+            let left = deadline - .now
+            guard left > .zero else { return false }
             var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
-            let count = poll(&entry, 1, Int32(clamping: left))
+            let count = poll(&entry, 1, Int32(clamping: left.wholeMilliseconds + 1))
             if count < 0 && errno == EINTR { continue }
             if count != 0 { return count > 0 }
         }

@@ -6,45 +6,85 @@ import Synchronization
 import WatchwordCore
 import WatchwordProtocol
 
-/// Evaluates PAC files and reads the settings of the desktop, on a thread that may wait.
+/// Evaluates PAC files and reads the settings of the desktop, on threads that may wait.
 final class UpstreamRunner: UpstreamPort {
+    /// A thread with a process that evaluates PAC files.
+    private final class Lane: Sendable {
+        let queue: DispatchQueue
+        let evaluator = Mutex(ScriptEvaluator())
+        let limit: Duration
+
+        init(_ name: String, limit: Duration) {
+            (queue, self.limit) = (DispatchQueue(label: "watchword.upstreams.\(name)"), limit)
+        }
+    }
+
     /// The most calls that wait.
     private static let longestQueue = 256
 
-    private let queue = DispatchQueue(label: "watchword.upstreams")
-    private let evaluator = Mutex(ScriptEvaluator())
+    private let files = DispatchQueue(label: "watchword.upstreams.files")
+    private let quick = Lane("quick", limit: Limits.quickScriptEvaluation)
+    /// The lane for evaluations that have taken too long in the other one, so that they delay no others there.
+    private let slow = Lane("slow", limit: Limits.scriptEvaluation)
     private let waiting = Mutex(0)
 
     func evaluate(
         _ script: PACScript, url: String, host: String,
         completion: @escaping @Sendable (Result<String, UpstreamFailure>) -> Void
     ) {
-        perform(completion) { () throws(UpstreamFailure) in
-            let result = self.evaluator.withLock { evaluator in
-                Result { () throws(UpstreamFailure) in try evaluator.evaluate(script, url: url, host: host) }
-            }
-            return try result.get()
-        }
+        evaluate(script, "find \(url) \(host)\n", in: quick, completion)
+    }
+
+    func check(_ script: PACScript, completion: @escaping @Sendable (Result<PACScript, UpstreamFailure>) -> Void) {
+        evaluate(script, nil, in: quick) { result in completion(result.map { _ in script }) }
     }
 
     func readScript(_ path: String, completion: @escaping @Sendable (Result<PACScript, UpstreamFailure>) -> Void) {
-        perform(completion) { () throws(UpstreamFailure) in try PACScript(ScriptFile.read(path)) }
+        perform(on: files, completion) {
+            completion(Result { () throws(UpstreamFailure) in try PACScript(ScriptFile.read(path)) })
+        }
     }
 
     func readDesktop(completion: @escaping @Sendable (Result<DesktopProxy, UpstreamFailure>) -> Void) {
-        perform(completion) { () throws(UpstreamFailure) in try DesktopProxy(gsettings: DesktopSettings.read()) }
+        perform(on: files, completion) {
+            completion(Result { () throws(UpstreamFailure) in try DesktopProxy(gsettings: DesktopSettings.read()) })
+        }
     }
 
-    /// Ends the process that evaluates PAC files.
-    func shutDown() { evaluator.withLock { $0.end() } }
+    /// Ends the processes that evaluate PAC files.
+    func shutDown() { for lane in [quick, slow] { lane.evaluator.withLock { $0.end() } } }
 
-    /// Runs `work` after all earlier calls. A call that has waited too long for them fails.
-    private func perform<Value: Sendable>(
-        _ completion: @escaping @Sendable (Result<Value, UpstreamFailure>) -> Void,
-        _ work: @escaping @Sendable () throws(UpstreamFailure) -> Value
+    private func evaluate(
+        _ script: PACScript, _ question: String?, in lane: Lane,
+        _ completion: @escaping @Sendable (Result<String, UpstreamFailure>) -> Void
+    ) {
+        perform(on: lane.queue, completion) {
+            let result = lane.evaluator.withLock { evaluator in
+                Result { () throws(UpstreamFailure) in
+                    try evaluator.evaluate(script, question, within: lane.limit)
+                }
+            }
+            switch result {
+            case .success(let text?): completion(.success(text))
+            case .failure(let failure): completion(.failure(failure))
+            case .success(nil) where lane === self.quick: self.evaluate(script, question, in: self.slow, completion)
+            case .success(nil):
+                completion(
+                    .failure(
+                        UpstreamFailure("the PAC file took longer than \(lane.limit) and was stopped; correct the file")
+                    ))
+            }
+        }
+    }
+
+    /// Runs `work` after all earlier calls on the same queue. A call that has waited too long for them fails.
+    private func perform<Value>(
+        on queue: DispatchQueue, _ completion: @escaping @Sendable (Result<Value, UpstreamFailure>) -> Void,
+        _ work: @escaping @Sendable () -> Void
     ) {
         let latest = ContinuousClock.now + Limits.scriptQueue
-        let busy = UpstreamFailure("too many evaluations of the PAC file are waiting; correct the file if it is slow")
+        let busy = UpstreamFailure(
+            "too many evaluations of the PAC file are waiting; correct the file if it is slow", isBusy: true)
         let hasRoom = waiting.withLock { waiting in
             guard waiting < Self.longestQueue else { return false }
             waiting += 1
@@ -54,7 +94,7 @@ final class UpstreamRunner: UpstreamPort {
         queue.async {
             defer { self.waiting.withLock { $0 -= 1 } }
             guard ContinuousClock.now < latest else { return completion(.failure(busy)) }
-            completion(Result { () throws(UpstreamFailure) in try work() })
+            work()
         }
     }
 }

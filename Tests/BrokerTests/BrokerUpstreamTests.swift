@@ -53,6 +53,51 @@ import WatchwordProtocol
         #expect(served(5) == nil && last?.url.text == "http://wpad/p")
     }
 
+    @Test func anAnswerThatIsNoScriptIsLikeAFailedFetch() {
+        let client = stage.connect()
+        _ = client.fetch("http://h/")
+        stage.transfers.respond(200, body: "<html>")
+        stage.loop.turn()
+        #expect(client.hear().last?.kind == "proxyFailed")
+        stage.clock.advance(by: .seconds(5))
+        _ = client.fetch("http://h2/", id: 2)
+        stage.transfers.respond(200, body: "PROXY a:1")
+        stage.loop.turn()
+        #expect(last?.proxy?.host == "a")
+        // Nor does it replace a script.
+        stage.clock.advance(by: .seconds(900))
+        _ = client.fetch("http://h3/", id: 3)
+        stage.transfers.complete(
+            .success(TransferResponse(status: 200, body: Array("<html>".utf8))),
+            ofRequest: stage.transfers.requests.count - 1)
+        stage.loop.turn()
+        #expect(last?.url.text == "http://h3/" && last?.proxy?.host == "a")
+    }
+
+    @Test func tooManyEvaluationsFailOneFetchOnly() {
+        let client = stage.connect()
+        _ = client.fetch("http://h/")
+        stage.transfers.respond(200, body: "BUSY")
+        stage.loop.turn()
+        #expect(client.hear().last?.kind == "proxyFailed" && upstreams.evaluated.count == 1)
+        _ = client.fetch("http://h/", id: 2)
+        stage.loop.turn()
+        #expect(upstreams.evaluated.count == 2, "the failure is not kept")
+    }
+
+    @Test func theTokenInTheURLIsNotShown() {
+        let url = "http://wpad/p?token=secret"
+        stage.broker.assumeIsolated { $0.reconfigure { $0.upstreamSource = .pac(url) } }
+        let client = stage.connect()
+        _ = client.fetch("http://h/")
+        #expect(last?.url.text == url)
+        stage.transfers.respond(404)
+        stage.loop.turn()
+        let status = client.call("server/status")?["result"]?["upstreams"]
+        #expect(status?["pac"]?.string == "http://wpad/p")
+        #expect(status?["problem"]?.string?.contains("http://wpad/p:") == true)
+    }
+
     @Test func aReloadReplacesAFileThatIsBeingFetched() {
         let client = stage.connect()
         _ = client.fetch("http://h/")

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from rig.broker import program
+from rig.scripted import response
 from rig.servers import free_port
 from rig.terminal import Shell
 
@@ -113,6 +114,15 @@ def test_the_choice_of_upstream_proxies(stage):
     code, found = findings(Shell(broker).environment)
     assert code == 0 and found["Upstream proxies"]["verdict"] == "doubtful"
     assert found["Upstream proxies"]["text"] == "http://127.0.0.1:1 could not be reached lately."
+
+
+def test_a_pac_file_by_plain_http(stage):
+    server = stage.server(lambda request: response(200, b"function FindProxyForURL() { return 'DIRECT'; }"))
+    # Linux connects to this machine, although this is not one of its addresses.
+    broker = stage.configured(f'[proxy]\npac = "http://0.0.0.0:{server.port}/p?token=secret"\n')
+    code, found = findings(Shell(broker).environment)
+    assert (code, found["Upstream proxies"]["verdict"]) == (0, "doubtful")
+    assert found["Upstream proxies"]["text"].startswith(f"http://0.0.0.0:{server.port}/p is fetched by http")
 
 
 def test_a_pac_file_that_cannot_be_used(stage):

@@ -3,7 +3,6 @@ import os
 import pathlib
 import signal
 import socket
-import subprocess
 
 import pytest
 
@@ -13,6 +12,7 @@ from rig.forwarding import ForwardProxy
 from rig.local_fronts import run
 from rig.scripted import response
 from rig.servers import free_port
+from rig.upstreams import dead, evaluators, fetched, pac, rule, set_desktop
 
 
 @pytest.fixture
@@ -24,21 +24,6 @@ def origin(stage):
 def proxies(stage):
     """Makes proxies that forward everything."""
     return lambda count, check=lambda request: None: [stage.server(ForwardProxy(check)) for _ in range(count)]
-
-
-def rule(hosts, *use):
-    return f"[[proxy.rule]]\nhosts = {hosts!r}\nuse = {list(use)!r}\n"
-
-
-def dead():
-    """The URL of a proxy that does not run."""
-    return f"http://127.0.0.1:{free_port()}"
-
-
-def fetched(client, url, **params):
-    reply = client.fetch(url, **params)
-    assert "result" in reply, reply
-    return reply["result"]
 
 
 def test_each_host_uses_the_proxies_of_its_rule(stage, origin, proxies):
@@ -166,13 +151,6 @@ def test_squid_with_a_login_after_one_that_does_not_run(stage, squid, account, t
 
 
 # PAC files
-
-def pac(stage, text, mode=0o600):
-    path = stage.folder / "proxy.pac"
-    path.write_text(text)
-    path.chmod(mode)
-    return f'[proxy]\npac = "file://{path}"\n'
-
 
 def test_a_pac_file_chooses_the_proxy(stage, origin, proxies):
     first, second = proxies(2)
@@ -304,31 +282,6 @@ def test_the_evaluator_ends_with_the_broker(stage, origin):
     eventually(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in children), "the processes end")
 
 
-def test_an_evaluator_that_was_ended_is_started_again(stage, origin):
-    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }"))
-    client = stage.client(broker=broker)
-    assert fetched(client, origin.url)["status"] == 200
-    first = evaluators(broker)
-    for pid in first:
-        os.kill(pid, signal.SIGKILL)
-    eventually(lambda: all(pathlib.Path(f"/proc/{pid}/status").read_text().find("State:\tZ") > 0 for pid in first[:1]), "it has ended")
-    assert fetched(client, f"http://localhost:{origin.port}/")["status"] == 200
-    assert not set(first) & set(evaluators(broker))
-
-
-def evaluators(broker):
-    """The process IDs of the broker's evaluator and of its resolver."""
-    found = []
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            name, parent = (folder / "comm").read_text().strip(), int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, ValueError):
-            continue
-        if name == "watchword-pac" and (parent == broker.process.pid or parent in found):
-            found.append(int(folder.name))
-    return found
-
-
 def test_the_evaluator_is_confined(stage, origin):
     broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }"))
     assert fetched(stage.client(broker=broker), origin.url)["status"] == 200
@@ -342,14 +295,6 @@ def test_the_evaluator_is_confined(stage, origin):
 
 
 # The desktop
-
-def set_desktop(broker, *settings):
-    """Stores proxy settings as a settings dialog does: schema, key, value."""
-    commands = " && ".join(f"gsettings set org.gnome.system.proxy{schema} {key} \"{value}\"" for schema, key, value in settings)
-    environment = {"HOME": str(broker.home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(broker.home)}
-    done = subprocess.run(["dbus-run-session", "--", "sh", "-c", commands], env=environment, capture_output=True, timeout=60)
-    assert done.returncode == 0, done
-
 
 def test_the_settings_of_the_desktop(stage, origin, proxies):
     first, second = proxies(2)

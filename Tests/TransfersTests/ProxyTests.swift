@@ -78,6 +78,26 @@ import WatchwordProtocol
         }
     }
 
+    /// The proxy may be waiting for the server.
+    @Test func aTunnelThatIsNotOpenedInTimeIsNoUnreachableProxy() async throws {
+        let server = ScriptedServer([.hold])
+        defer { server.stop() }
+        try await withEngine { engine in
+            for kind in [ProxyRequest.Kind.http, .https, .socks5h] {
+                var request = request("https://o.invalid/", server, kind)
+                request.options.connectTimeout = .milliseconds(300)
+                let failure = try #require(await engine.exchange(request).failure)
+                let expected: TransferFailure.Cause? =
+                    switch kind {
+                    case .http: .proxyRefused(status: nil)
+                    case .https: .proxyUnreachable
+                    case .socks5h: nil
+                    }
+                #expect(failure.kind == .timedOut && failure.cause == expected, "\(kind)")
+            }
+        }
+    }
+
     @Test func aTunnelThatClosesIsATLSFailureOrATimeout() async throws {
         let server = ScriptedServer([.bytes("HTTP/1.1 200 OK\r\nX: proxy\r\n\r\n"), .close])
         defer { server.stop() }

@@ -58,7 +58,7 @@ CONNECTIONS = [
     ("disk-reserve", " min", " 0 * min", "TransfersTests.DiskQuotaTests"),
     ("disk-quota-responses", STATEMENT, "request.memoryQuota = quotas?.responses", "BrokerTests.BrokerQuotaTests"),
     ("disk-quota-uploads", "quotas.disk", "nil", "BrokerTests.BrokerQuotaTests"),
-    ("unrequested-switch", "101", "1010", "TransfersTests.ResponseTests"),
+    ("unrequested-switch", "isSwitch &&", "false && isSwitch &&", "TransfersTests.ResponseTests"),
     ("key-derivation-rounds", " else", " * 1000 else", "Tests/EndToEnd/test_client_certificates.py"),
     ("response-header-bytes", " else", " * 100 else", "TransfersTests.ResponseTests"),
     ("connect-refusal-complete", STATEMENT, "return .success(response(isFromProxy: true))",

@@ -34,28 +34,35 @@ final class ScriptLoader {
 
     /// - Parameter completion: may be called on any thread.
     func load(_ url: String, completion: @escaping Completion) {
+        guard let port else { return completion(.failure(UpstreamFailure("PAC files are not supported"))) }
         let file = "file://"
         if url.hasPrefix("\(file)/") {
-            guard let port else { return completion(.failure(UpstreamFailure("PAC files are not supported"))) }
             return port.readScript(String(url.dropFirst(file.count)), completion: completion)
         }
         if let fetched, fetched.url == url, fetches.context.now < fetched.expiry { return completion(fetched.result) }
         waiting[url, default: []].append(completion)
-        if waiting[url]?.count == 1 { fetch(url) }
+        if waiting[url]?.count == 1 { fetch(url, port) }
     }
 
-    private func fetch(_ url: String) {
+    private func fetch(_ url: String, _ port: any UpstreamPort) {
         let parsed: FetchURL
         do throws(FetchFailure) { parsed = try FetchURL(url) } catch {
-            return finish(url, .failure(UpstreamFailure("cannot fetch the PAC file \(url.shortened): \(error.text)")))
+            return finish(
+                url, .failure(UpstreamFailure("cannot fetch the PAC file \(ScriptURL.display(url)): \(error.text)")))
         }
         var options = TransferOptions(maxBodyBytes: PACScript.largestSize)
         options.delivery = .whole
         let request = TransferRequest(url: parsed, method: "GET", timeout: Self.timeout, options)
         let current = generation
         _ = fetches.ports.transfers.start(request) { [reference] outcome in
-            let result = Self.script(outcome, url)
-            reference.post { desk in desk.scriptFetched(url, result, generation: current) }
+            let completion: Completion = { result in
+                reference.post { desk in desk.scriptFetched(url, result, generation: current) }
+            }
+            switch Self.script(outcome, url) {
+            // The answer may be something else, such as the page of a captive portal.
+            case .success(let script): port.check(script, completion: completion)  // guard: pac-checked
+            case .failure(let failure): completion(.failure(failure))
+            }
         }
     }
 
@@ -63,7 +70,7 @@ final class ScriptLoader {
         _ outcome: TransferPort.Outcome, _ url: String
     ) -> Result<PACScript, UpstreamFailure> {
         Result { () throws(UpstreamFailure) in
-            let shown = url.shortened
+            let shown = ScriptURL.display(url)
             do throws(TransferFailure) {
                 let response = try outcome.get()
                 guard response.status == 200 else {
@@ -84,13 +91,14 @@ final class ScriptLoader {
 
     private func finish(_ url: String, _ result: Result<PACScript, UpstreamFailure>) {
         let now = fetches.context.now
-        let isFailure = if case .failure = result { true } else { false }
         var kept = result
-        if isFailure, let fetched, fetched.url == url, case .success = fetched.result {
-            // The previous file remains in use while its server cannot be reached.
-            kept = fetched.result
+        var lifetime = Self.lifetime
+        if case .failure(let failure) = result {
+            lifetime = failure.isBusy ? .zero : Self.failureLifetime
+            // The previous file remains in use while there is no other.
+            if let fetched, fetched.url == url, case .success = fetched.result { kept = fetched.result }
         }
-        fetched = (url, kept, now + (isFailure ? Self.failureLifetime : Self.lifetime))
+        fetched = (url, kept, now + lifetime)
         for completion in waiting.removeValue(forKey: url) ?? [] { completion(kept) }
     }
 }

@@ -15,6 +15,9 @@ final class UpstreamDesk {
     private var generation = 0
     /// Why the last server has no result; `nil` if it has one.
     private(set) var problem: String?
+    /// When the next problem is written to the log. Good and bad results may alternate.
+    private var nextLog = Duration.zero
+    private static let logInterval = Duration.seconds(60)
 
     init(_ fetches: FetchRouter, _ port: (any UpstreamPort)?, _ reference: DeskReference<UpstreamDesk>) {
         (self.fetches, self.port, self.reference) = (fetches, port, reference)
@@ -34,7 +37,7 @@ final class UpstreamDesk {
     func reconfigure() {
         generation += 1
         results = FoundUpstreams()
-        problem = nil
+        (problem, nextLog) = (nil, .zero)
         scripts.forget()
         for origin in Array(waiting.keys) {
             if context.options.upstreamSource == nil { resume(origin) } else { find(origin) }
@@ -70,6 +73,8 @@ final class UpstreamDesk {
         results.record(result, for: origin, now: context.now)
         report(result)
         resume(origin)
+        // guard: upstream-busy-not-kept
+        if case .failure(let failure) = result, failure.isBusy { results.forget(origin) }
     }
 
     private func resume(_ origin: Origin) {
@@ -80,9 +85,9 @@ final class UpstreamDesk {
     }
 
     private func report(_ result: FoundUpstreams.Result) {
-        let before = problem
         problem = if case .failure(let failure) = result { failure.text } else { nil }
-        guard let problem, problem != before else { return }
+        guard let problem, context.now >= nextLog else { return }
+        nextLog = context.now + Self.logInterval
         context.log.error("no proxy can be chosen", metadata: ["reason": "\(problem)"])
     }
 
@@ -116,6 +121,11 @@ final class UpstreamDesk {
                 throw UpstreamFailure(
                     "the desktop discovers its PAC file in the network (WPAD), which is not supported; set proxy.pac")
             }
+            guard ScriptURL.isValid(url) else {  // guard: desktop-script-url
+                throw UpstreamFailure(
+                    "the desktop's URL of a PAC file does not begin with file:///, http:// or https://, or contains a user; correct autoconfig-url"
+                )
+            }
             evaluate(url, origin, completion: completion)
         } catch {
             completion(.failure(error))
@@ -126,6 +136,7 @@ final class UpstreamDesk {
         _ url: String, _ origin: Origin, completion: @escaping @Sendable (FoundUpstreams.Result) -> Void
     ) {
         guard let port else { return }
+        results.isForgeable = ScriptURL.isForgeable(url)
         scripts.load(url) { result in
             switch result {
             case .failure(let failure): completion(.failure(failure))

@@ -34,7 +34,7 @@ extension Desks {
         var status = BrokerStatus.Upstreams()
         status.rules = context.options.proxy.rules.count
         switch context.options.upstreamSource {
-        case .pac(let url)?: status.script = url
+        case .pac(let url)?: status.script = ScriptURL.display(url)
         case .desktop?: status.usesDesktop = true
         case nil: break
         }

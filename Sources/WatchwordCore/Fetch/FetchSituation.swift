@@ -46,6 +46,10 @@ struct FetchSituation: Sendable {
         // guard: storage-locked
         guard intent.plan.useStorage, !context.isLocked, storageAnswer ?? true else { return false }
         if chain.route?.isNamedByFetch == true { return false }  // guard: storage-named-proxy
+        // Others could have chosen the proxy, which would read the login.
+        let isForgeable = context.environment.proxy.isForgeable(for: chain.origin)
+        // guard: storage-forgeable-proxy
+        if isForgeable, chain.route != nil, space.proxyType == nil, !chain.isSecure { return false }
         // Behind a proxy, "localhost" is not this machine, and must not get its credentials.
         // guard: storage-loopback-behind-proxy
         if space.proxyType == nil, chain.route != nil, Loopback.isLoopback(space.host), !chain.isTunnel { return false }

@@ -17,6 +17,10 @@ public protocol UpstreamPort: Sendable {
         _ script: PACScript, url: String, host: String,
         completion: @escaping @Sendable (Result<String, UpstreamFailure>) -> Void)
 
+    /// Checks whether a PAC file can be loaded.
+    /// - Parameter completion: receives the same file.
+    func check(_ script: PACScript, completion: @escaping @Sendable (Result<PACScript, UpstreamFailure>) -> Void)
+
     /// Reads a PAC file by its absolute path.
     func readScript(_ path: String, completion: @escaping @Sendable (Result<PACScript, UpstreamFailure>) -> Void)
 

@@ -15,13 +15,11 @@ extension FetchMachine {
     /// Records that the proxy of a failed request cannot be reached. Returns the step that sends the request through the
     /// next upstream; `nil` if there is none, or if a server may have received the request.
     mutating func failOver(after failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
-        let route = chain.route
+        let (route, plan) = (chain.route, intent.plan)
         if failure.isOfUpstream(route) {
             // A client that names the proxy, or has a short time limit, must not change the choice for others.
             // guard: failover-of-others, failover-of-named
-            if let endpoint = route?.endpoint, intent.plan.options.connectTimeout == nil,
-                intent.plan.proxy == .configured
-            {
+            if let endpoint = route?.endpoint, plan.options.connectTimeout == nil, plan.proxy == .configured {
                 context.upstreams.recordFailure(of: endpoint, now: context.now)
             }
         } else if failure.cause == .proxyRefused(status: nil), route?.endpoint.type != .socks {

@@ -2,8 +2,10 @@
 public struct UpstreamFailure: Error, Sendable, Equatable {
     /// The message: what happened, and what to do.
     public var text: String
+    /// Whether only too many other evaluations are the reason, so that it says nothing about the file.
+    public var isBusy: Bool
 
-    public init(_ text: String) { self.text = text }
+    public init(_ text: String, isBusy: Bool = false) { (self.text, self.isBusy) = (text, isBusy) }
 }
 
 /// The recent results of the PAC file or of the settings of the desktop, by origin. They expire, so that a changed
@@ -22,6 +24,8 @@ public struct FoundUpstreams: Sendable, Equatable {
     private static let largestCount = 512
 
     private var entries: [Origin: Entry] = [:]
+    /// Whether the PAC file was fetched by plain http, so that others could change it on its way.
+    public var isForgeable = false
 
     public init() {}
 
@@ -33,6 +37,8 @@ public struct FoundUpstreams: Sendable, Equatable {
         let isFailure = if case .failure = result { true } else { false }
         entries[origin] = Entry(result: result, expiry: now + (isFailure ? Self.failureLifetime : Self.lifetime))
     }
+
+    public mutating func forget(_ origin: Origin) { entries[origin] = nil }
 
     func result(for origin: Origin, now: Duration) -> Result? {
         guard let entry = entries[origin], now < entry.expiry else { return nil }  // guard: upstream-expires

@@ -69,9 +69,14 @@ public struct ProxyRule: Sendable, Equatable {
         case nil: return .unknown
         case .success(let upstreams): return .upstreams(upstreams)
         case .failure(let failure):
-            return rest.map { .upstreams([$0]) } ?? .failed(failure.text)  // guard: upstream-not-silently-direct
+            // guard: upstream-not-silently-direct, upstream-busy-not-replaced
+            guard let rest, !failure.isBusy else { return .failed(failure.text) }
+            return .upstreams([rest])
         }
     }
+
+    /// Whether someone who forged the PAC file on its way could have chosen the upstreams of a server.
+    func isForgeable(for origin: Origin) -> Bool { found?.isForgeable == true && configured(for: origin) == nil }
 
     /// Whether the configuration itself names this proxy for a server.
     func names(_ endpoint: ProxyEndpoint, for origin: Origin) -> Bool {

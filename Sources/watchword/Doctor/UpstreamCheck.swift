@@ -26,6 +26,13 @@ enum UpstreamCheck {
                 name, "\(failed.joined(separator: ", ")) could not be reached lately.",
                 "Check that it runs. Meanwhile the other proxies in the list of \"use\" or of the PAC file are used.")
         }
+        if let url = upstreams["pac"]?.string, ScriptURL.isForgeable(url) {
+            return .doubtful(
+                name,
+                "\(DisplayURL.text(url)) is fetched by http, so others on the network path can choose the proxies.",
+                "Use an https or file URL in proxy.pac. Until then, these proxies get no stored logins to http servers."
+            )
+        }
         guard rules > 0 || source != nil else { return nil }
         let parts = [rules > 0 ? counted(Int(rules), "rule") : nil, source].compactMap(\.self)
         return .good(name, "The broker uses \(parts.joined(separator: " and ")).")

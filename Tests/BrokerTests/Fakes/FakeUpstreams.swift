@@ -1,7 +1,7 @@
 import Synchronization
 import WatchwordCore
 
-/// A fake of the PAC file's evaluator: each script is its own result.
+/// A fake of the PAC file's evaluator: each script is its own result, except for `<html>`, which is none, and `BUSY`.
 final class FakeUpstreams: UpstreamPort {
     private let calls = Mutex<[String]>([])
 
@@ -13,7 +13,12 @@ final class FakeUpstreams: UpstreamPort {
         completion: @escaping @Sendable (Result<String, UpstreamFailure>) -> Void
     ) {
         calls.withLock { $0.append(url) }
-        completion(.success(String(decoding: script.bytes, as: UTF8.self)))
+        let text = String(decoding: script.bytes, as: UTF8.self)
+        completion(text == "BUSY" ? .failure(UpstreamFailure("busy", isBusy: true)) : .success(text))
+    }
+
+    func check(_ script: PACScript, completion: @escaping @Sendable (Result<PACScript, UpstreamFailure>) -> Void) {
+        completion(script.bytes == Array("<html>".utf8) ? .failure(UpstreamFailure("no script")) : .success(script))
     }
 
     func readScript(_ path: String, completion: @escaping @Sendable (Result<PACScript, UpstreamFailure>) -> Void) {

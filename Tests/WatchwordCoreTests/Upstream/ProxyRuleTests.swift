@@ -50,6 +50,43 @@ import WatchwordProtocol
         #expect(try rule(found: found).choice(for: server, now: .seconds(5)) == .unknown)
     }
 
+    @Test func tooManyEvaluationsDoNotLeadToTheProxyForFailures() throws {
+        let server = try origin("http://b.test/")
+        var found = FoundUpstreams()
+        found.record(.failure(UpstreamFailure("busy", isBusy: true)), for: server, now: .zero)
+        #expect(try rule(found: found).choice(for: server, now: .zero) == .failed("busy"))
+        found.forget(server)
+        #expect(try rule(found: found).choice(for: server, now: .zero) == .unknown)
+    }
+
+    @Test("Rule 24: a stored login for http is not sent through a proxy that others may have chosen")
+    func aStoredLoginIsNotSentThroughAProxyOfAForgeableFile() throws {
+        for (isForgeable, url, isConfigured) in [
+            (true, "http://h/", false), (false, "http://h/", false), (true, "http://h/", true),
+            (true, "https://h/", false),
+        ] {
+            var run = TableRun()
+            let fetch = try run.fetch(url)
+            run.challenge(fetch)
+            run.answer(fetch, user: "bob", "pw")
+            run.respond(fetch, 200)
+            #expect(try run.first(url)?.authorization != nil)
+            run.proxy.found = FoundUpstreams()
+            run.proxy.found?.isForgeable = isForgeable
+            run.proxy.found?.record(.success([.proxy(other)]), for: try origin(url), now: run.now)
+            let rule = UpstreamRule(hosts: [try HostPattern("h")], upstreams: [.proxy(other)])
+            if isConfigured { run.proxy.rules = [rule] }
+            let isAsked = isForgeable && !isConfigured && url == "http://h/"
+            let next = try run.fetch(url)
+            #expect(run.last(next)?.proxy != nil && (run.last(next)?.authorization == nil) == isAsked, "\(url)")
+            guard isAsked else { continue }
+            run.challenge(next)
+            #expect(run.question(next)?.proposedCredential == nil)
+            run.proxy.found?.record(.success([.direct]), for: try origin(url), now: run.now)
+            #expect(try run.first(url)?.authorization != nil, "without a proxy")
+        }
+    }
+
     @Test func theNumberOfResultsIsLimited() throws {
         var found = FoundUpstreams()
         for number in 0..<2000 {

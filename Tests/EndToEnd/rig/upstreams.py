@@ -1,0 +1,49 @@
+"""Configurations of upstream proxies, and the processes that evaluate PAC files."""
+import os
+import pathlib
+import subprocess
+
+from .servers import free_port
+
+
+def rule(hosts, *use):
+    return f"[[proxy.rule]]\nhosts = {hosts!r}\nuse = {list(use)!r}\n"
+
+
+def dead():
+    """The URL of a proxy that does not run."""
+    return f"http://127.0.0.1:{free_port()}"
+
+
+def fetched(client, url, **params):
+    reply = client.fetch(url, **params)
+    assert "result" in reply, reply
+    return reply["result"]
+
+
+def pac(stage, text, mode=0o600):
+    path = stage.folder / "proxy.pac"
+    path.write_text(text)
+    path.chmod(mode)
+    return f'[proxy]\npac = "file://{path}"\n'
+
+
+def evaluators(broker):
+    """The process IDs of the broker's evaluator and of its resolver."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            name, parent = (folder / "comm").read_text().strip(), int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError):
+            continue
+        if name == "watchword-pac" and (parent == broker.process.pid or parent in found):
+            found.append(int(folder.name))
+    return found
+
+
+def set_desktop(broker, *settings):
+    """Stores proxy settings as a settings dialog does: schema, key, value."""
+    commands = " && ".join(f"gsettings set org.gnome.system.proxy{schema} {key} \"{value}\"" for schema, key, value in settings)
+    environment = {"HOME": str(broker.home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(broker.home)}
+    done = subprocess.run(["dbus-run-session", "--", "sh", "-c", commands], env=environment, capture_output=True, timeout=60)
+    assert done.returncode == 0, done
