@@ -169,7 +169,7 @@ def test_a_folder_of_another_user_is_not_installed_into(tmp_path, small):
 def test_rule_x7_programs_that_another_user_can_write_are_not_run(tmp_path, small):
     binaries = tmp_path / "binaries"
     binaries.mkdir()
-    for name in ["watchword", "watchwordd"]:
+    for name in ["watchword", "watchwordd", "watchword-pac"]:
         (binaries / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/run\necho x\n")
         (binaries / name).chmod(0o757)
     refused("--destdir", tmp_path / "target", "--build", "none", "--binaries", binaries, said="watchwordd can be changed by other users")

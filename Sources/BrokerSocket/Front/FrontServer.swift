@@ -85,9 +85,11 @@ public final class FrontServer {
             }
             return add(descriptor, listener).identified(FrontPeer(peer, isDescendant: false))
         }
+        let peer = finder.otherEnd(of: descriptor)
         // guard: front-uid
-        guard let peer = finder.otherEnd(of: descriptor), peer.uid == uid else {
-            log.warning("connection to a front refused: peer not allowed")
+        guard let peer, peer.uid == uid else {
+            log.warning(
+                "connection to a front refused: peer not allowed", metadata: ["uid": peer.map { "\($0.uid)" } ?? "none"])
             return refuse(descriptor)
         }
         watchword_send_without_delay(descriptor)
