@@ -89,7 +89,8 @@ public final class FrontServer {
         // guard: front-uid
         guard let peer, peer.uid == uid else {
             log.warning(
-                "connection to a front refused: peer not allowed", metadata: ["uid": peer.map { "\($0.uid)" } ?? "none"])
+                "connection to a front refused: peer not allowed", metadata: ["uid": peer.map { "\($0.uid)" } ?? "none"]
+            )
             return refuse(descriptor)
         }
         watchword_send_without_delay(descriptor)
