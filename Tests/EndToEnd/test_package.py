@@ -159,6 +159,7 @@ def test_every_file_has_a_checksum(target):
         path for path in target.files() if not path.startswith("etc/") and (target.root / path).is_file() and not (target.root / path).is_symlink()}
 
 
+@pytest.mark.tier3("packages for a release, which take long")
 def test_lintian_reports_nothing(small_package):
     checked = run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", small_package)
     assert checked.returncode == 0 and not checked.stdout, checked.stdout + checked.stderr
@@ -188,6 +189,7 @@ needs_lists = pytest.mark.skipif(
 
 
 @needs_lists
+@pytest.mark.tier3("packages for a release, which take long")
 def test_apt_resolves_its_dependencies_on_a_minimal_system(package, tmp_path):
     """On a system without any package. Nothing is installed, and nothing downloaded."""
     target = Target(tmp_path, package)
@@ -200,6 +202,7 @@ def test_apt_resolves_its_dependencies_on_a_minimal_system(package, tmp_path):
 
 
 @needs_lists
+@pytest.mark.tier3("packages for a release, which take long")
 def test_apt_installs_and_upgrades_it(small_package, tmp_path):
     def earlier(root):
         (root / "usr/share/watchword/old").write_text("old")
@@ -251,6 +254,7 @@ def source(tmp_path_factory):
     return folder / "unpacked"
 
 
+@pytest.mark.tier3("packages for a release, which take long")
 def test_the_source_package_has_all_files(source):
     listed = run("git", "ls-files", "-z", cwd=ROOT).stdout.split("\0")[:-1]
     if not listed:
@@ -264,6 +268,7 @@ def test_the_source_package_has_all_files(source):
         assert {(one.uid, one.uname, oct(one.mode)) for one in archive if one.isfile()} <= {(0, "root", "0o644"), (0, "root", "0o755")}
 
 
+@pytest.mark.tier3("packages for a release, which take long")
 def test_dpkg_buildpackage_builds_the_package(source, small, tmp_path):
     """With a `swift` that finds the small programs. The next test builds the real ones."""
     tools = tmp_path / "tools"
