@@ -8,16 +8,8 @@ enum FrontSiteTables {
 
     /// Adds the sites to the settings, and returns all problems.
     static func apply(_ entries: [TOMLEntry], to settings: inout Settings) -> [SettingsProblem] {
-        var problems: [SettingsProblem] = []
-        for table in entries where table.depth == 3 && table.path.hasPrefix("\(list)[") && table.path.hasSuffix("]") {
-            let prefix = "\(table.path)."
-            var reader = FrontSiteReader(line: table.line)
-            for entry in entries where entry.depth == 4 && entry.path.hasPrefix(prefix) {
-                reader.read(String(entry.path.dropFirst(prefix.count)), entry)
-            }
-            if let setting = reader.setting() { settings.frontSites.append(setting) }
-            problems += reader.problems
-        }
+        var (sites, problems) = FrontSiteReader.read(entries, in: list)
+        settings.frontSites = sites
         let addresses = settings.frontSites.map(\.address) + [settings.frontProxy].compactMap { $0 }
         for (index, address) in addresses.enumerated() where addresses[..<index].contains(address) {
             problems.append(
@@ -29,7 +21,7 @@ enum FrontSiteTables {
 }
 
 /// One table.
-private struct FrontSiteReader {
+private struct FrontSiteReader: ListedTableReader {
     private let line: Int
     private var address: FrontAddress?
     private var site = FrontSite(url: "")

@@ -2,20 +2,10 @@ internal import WatchwordProtocol
 
 /// Reads the tables `[[proxy.rule]]`.
 enum ProxyRuleTables {
-    private static let list = "proxy.rule"
-
     /// Adds the rules to the settings, and returns all problems.
     static func apply(_ entries: [TOMLEntry], to settings: inout Settings) -> [SettingsProblem] {
-        var problems: [SettingsProblem] = []
-        for table in entries where table.depth == 3 && table.path.hasPrefix("\(list)[") && table.path.hasSuffix("]") {
-            let prefix = "\(table.path)."
-            var reader = ProxyRuleReader(line: table.line)
-            for entry in entries where entry.depth == 4 && entry.path.hasPrefix(prefix) {
-                reader.read(String(entry.path.dropFirst(prefix.count)), entry)
-            }
-            if let setting = reader.setting() { settings.proxyRules.append(setting) }
-            problems += reader.problems
-        }
+        var (rules, problems) = ProxyRuleReader.read(entries, in: "proxy.rule")
+        settings.proxyRules = rules
         if settings.proxyPAC != nil && settings.usesDesktopProxy {
             problems.append(
                 SettingsProblem(line: nil, key: "proxy.pac", "a PAC file excludes proxy.desktop; remove one of them"))
@@ -25,7 +15,7 @@ enum ProxyRuleTables {
 }
 
 /// One table.
-private struct ProxyRuleReader {
+private struct ProxyRuleReader: ListedTableReader {
     private let line: Int
     private var rule = ProxyRuleSetting(hosts: [], use: [])
     private(set) var problems: [SettingsProblem] = []

@@ -96,8 +96,7 @@ struct Daemon: ParsableCommand {
                 return handler
             }
             let service = try RunningService(self, source, settings, manager: manager, log: log)
-            reportStart("ready")
-            manager.say(.ready(status: "Listening."))
+            service.reportReady { [self] in reportStart("ready") }
             return service
         } catch let failure as StartFailure {
             reportStart(failure.text)

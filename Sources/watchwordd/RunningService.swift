@@ -94,6 +94,15 @@ final class RunningService {
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
     }
 
+    /// Reports that the broker is ready, after the fronts of the configuration are opened: they are opened on the loop.
+    func reportReady(_ report: @escaping @Sendable () -> Void) {
+        let this = LoopBound(self, to: loop)
+        loop.post {
+            report()
+            this.value.manager.say(.ready(status: "Listening."))
+        }
+    }
+
     private static let environment: @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
 
     private func listen(on socket: consuming ListeningSocket, restricted: SocketLocation) throws {

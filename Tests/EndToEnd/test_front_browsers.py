@@ -30,8 +30,7 @@ def agent_of(stage, broker, answer):
 
 
 def loads_the_page(broker, url, folder, text="the page"):
-    """Whether Chromium shows the page at `url`, and its script what it has fetched. curl runs before, because Chromium also opens
-    tunnels that the proxy refuses (see test_proxy_refusals.py)."""
+    """Whether curl gets a page at `url`, and Chromium then shows the one there with what its script has fetched."""
     both = f"curl -sS -f -o {folder}/curl {url}page.txt && {browser.through_front(url, folder / 'profile')}"
     done = run(broker, "sh", "-c", both, seconds=120, environment={"HOME": str(folder)})
     assert done.returncode == 0 and browser.title(done.stdout.decode()) == text, done

@@ -102,16 +102,16 @@ final class UpstreamDesk {
             return completion(.failure(UpstreamFailure("this broker cannot evaluate PAC files")))
         }
         switch source {
-        case .pac(let url): evaluate(url, origin, completion: completion)
+        case .pac(let url): evaluate(url, origin, on: port, completion: completion)
         case .desktop:
             port.readDesktop { [reference] result in
-                reference.post { $0.use(result, origin, completion: completion) }
+                reference.post { $0.use(result, origin, on: port, completion: completion) }
             }
         }
     }
 
     private func use(
-        _ settings: Result<DesktopProxy, UpstreamFailure>, _ origin: Origin,
+        _ settings: Result<DesktopProxy, UpstreamFailure>, _ origin: Origin, on port: any UpstreamPort,
         completion: @escaping @Sendable (FoundUpstreams.Result) -> Void
     ) {
         do throws(UpstreamFailure) {
@@ -126,16 +126,16 @@ final class UpstreamDesk {
                     "the desktop's URL of a PAC file does not begin with file:///, http:// or https://, or contains a user; correct autoconfig-url"
                 )
             }
-            evaluate(url, origin, completion: completion)
+            evaluate(url, origin, on: port, completion: completion)
         } catch {
             completion(.failure(error))
         }
     }
 
     private func evaluate(
-        _ url: String, _ origin: Origin, completion: @escaping @Sendable (FoundUpstreams.Result) -> Void
+        _ url: String, _ origin: Origin, on port: any UpstreamPort,
+        completion: @escaping @Sendable (FoundUpstreams.Result) -> Void
     ) {
-        guard let port else { return }
         results.isForgeable = ScriptURL.isForgeable(url)
         scripts.load(url) { result in
             switch result {

@@ -43,11 +43,6 @@ public struct FrontRequestReader: ~Copyable, Sendable {
 
     public init(_ limits: FrontLimits = FrontLimits()) { self.limits = limits }
 
-    /// Whether no request is incomplete, so that the connection may close.
-    public var isBetweenRequests: Bool {
-        if case .requestLine = state { buffer.count == 0 } else { false }
-    }
-
     /// The number of received bytes after the last item.
     public var bufferedBytes: Int { buffer.count }
 

@@ -66,11 +66,10 @@ def wsgidav(folder, user, password):
         port, folder / "dav.log", cwd=folder, env=from_pypi("wsgidav"))
 
 
-def apache_proxy(folder, user, password):
-    """A proxy that requires Digest. A line of the log: status, user, request line."""
-    folder = pathlib.Path(folder)
-    port = free_port()
-    (folder / "users").write_text(f"{user}:Gate:{hashlib.md5(f'{user}:Gate:{password}'.encode()).hexdigest()}\n")
+def apache_with_digest(folder, realm, user, password, section, directives, log="%>s %u %r"):
+    """Apache's proxy module with `directives`, where `section` requires Digest. `log` is the format of a line of its log."""
+    folder, port = pathlib.Path(folder), free_port()
+    (folder / "users").write_text(f"{user}:{realm}:{hashlib.md5(f'{user}:{realm}:{password}'.encode()).hexdigest()}\n")
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
     names = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "proxy", "proxy_http"]
@@ -78,9 +77,15 @@ def apache_proxy(folder, user, password):
     account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
     (folder / "apache.conf").write_text(
         f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\n{loads}{account}"
-        f'ErrorLog {folder}/error.txt\nCustomLog {folder}/access.log "%>s %u %r"\nMutex file:{folder}\nProxyRequests On\n'
-        f"<Proxy *>\nAuthType Digest\nAuthName Gate\nAuthDigestProvider file\nAuthUserFile {folder}/users\nRequire valid-user\n</Proxy>\n")
+        f'ErrorLog {folder}/error.txt\nCustomLog {folder}/access.log "{log}"\nMutex file:{folder}\n{directives}\n'
+        f"<{section}>\nAuthType Digest\nAuthName {realm}\nAuthDigestProvider file\nAuthUserFile {folder}/users\n"
+        f"Require valid-user\n</{section.split()[0]}>\n")
     return Server([find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "access.log")
+
+
+def apache_proxy(folder, user, password):
+    """A proxy that requires Digest. A line of the log: status, user, request line."""
+    return apache_with_digest(folder, "Gate", user, password, "Proxy *", "ProxyRequests On")
 
 
 def tinyproxy(folder, user=None, password=None):

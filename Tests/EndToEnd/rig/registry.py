@@ -6,6 +6,7 @@ import os
 import pathlib
 import shlex
 
+from .field_servers import apache_with_digest
 from .servers import Server, find, free_port
 
 MEDIA = "application/vnd.docker."
@@ -20,19 +21,9 @@ def open_registry(folder):
 
 def apache_digest_gate(folder, registry, user, password):
     """Apache with Digest in front of a registry."""
-    folder, port = pathlib.Path(folder), free_port()
-    (folder / "users").write_text(f"{user}:Registry:{hashlib.md5(f'{user}:Registry:{password}'.encode()).hexdigest()}\n")
-    for path in [folder, *folder.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    names = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "proxy", "proxy_http"]
-    loads = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in names)
-    account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
-    (folder / "apache.conf").write_text(
-        f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\n{loads}{account}"
-        f'ErrorLog {folder}/error.txt\nCustomLog {folder}/access.log "%>s %u %m %U"\nMutex file:{folder}\n'
-        f"ProxyPreserveHost On\nProxyPass / http://127.0.0.1:{registry.port}/\n"
-        f"<Location />\nAuthType Digest\nAuthName Registry\nAuthDigestProvider file\nAuthUserFile {folder}/users\nRequire valid-user\n</Location>\n")
-    return Server([find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "access.log")
+    return apache_with_digest(
+        folder, "Registry", user, password, "Location /",
+        f"ProxyPreserveHost On\nProxyPass / http://127.0.0.1:{registry.port}/", log="%>s %u %m %U")
 
 
 class Image:

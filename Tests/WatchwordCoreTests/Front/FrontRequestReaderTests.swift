@@ -72,8 +72,8 @@ import WatchwordProtocol
         var items: [FrontItem] = []
         while let item = reader.next() { items.append(item) }
         #expect(items.dropFirst() == [.body(Array("abcd".utf8)), .body(Array("ef".utf8)), .end(trailers: [])])
-        let isBetweenRequests = reader.isBetweenRequests
-        #expect(!isBetweenRequests)
+        let rest = reader.bufferedBytes
+        #expect(rest == 3)
     }
 
     @Test func aCredentialIsASecret() throws {
