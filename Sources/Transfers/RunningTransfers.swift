@@ -37,16 +37,18 @@ struct RunningTransfers {
 
     mutating func removeRelay(_ id: TransferID) { relays[id] = nil }
 
-    mutating func takeTunnel(_ id: TransferID) -> Int32? { tunnels.removeValue(forKey: id) ?? relays[id]?.start() }
+    /// Removes and returns the socket of a tunnel. The caller closes it.
+    mutating func takeSocket(_ id: TransferID) -> Int32? { tunnels.removeValue(forKey: id) }
 
-    mutating func closeTunnel(_ id: TransferID) {
-        if let socket = tunnels.removeValue(forKey: id) { close(socket) }
-        relays[id]?.end()
+    mutating func closeSocket(_ id: TransferID) {
+        if let socket = takeSocket(id) { close(socket) }
     }
 
-    mutating func closeTunnels() {
-        for id in Array(tunnels.keys) + Array(relays.keys) { closeTunnel(id) }
-    }
+    /// Returns the relay of a tunnel. It removes itself when it ends, so it must not be called from a method of this value.
+    func relay(_ id: TransferID) -> TunnelRelay? { relays[id] }
+
+    /// The transfers whose tunnels are open here.
+    var tunnelIDs: [TransferID] { Array(tunnels.keys) + Array(relays.keys) }
 
     /// Removes and returns the transfers whose responses are ready for delivery.
     func takeReadyResponses() -> [CurlTransfer] {

@@ -29,7 +29,7 @@ extension LoopBound: TransferPort where Value == TransferEngine {
 
     public func open(_ body: [UInt8]) -> TransferID { value.open(body) }
 
-    public func takeTunnel(_ id: TransferID) -> Int32? { value.running.takeTunnel(id) }
+    public func takeTunnel(_ id: TransferID) -> Int32? { value.takeTunnel(id) }
 
     public func progress(of id: TransferID, completion: @escaping @Sendable (TransferProgress?) -> Void) {
         value.progress(of: id, completion: completion)

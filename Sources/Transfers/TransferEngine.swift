@@ -71,7 +71,7 @@ public final class TransferEngine {
             return endElsewhere(id, .failure(.cancelled))
         }
         flows[id]?.abort(.cancelled)
-        running.closeTunnel(id)
+        closeTunnel(id)
         end(id, .failure(.cancelled))
     }
 
@@ -88,7 +88,7 @@ public final class TransferEngine {
         tokens.shutDown()
         for id in running.ids + preparations.ids { end(id, .failure(.shutDown)) }
         flows.abortAll(.shutDown)
-        running.closeTunnels()
+        for id in running.tunnelIDs { closeTunnel(id) }
         outcomes.deliver()
         preparations.stop()
         pools.closeAll()
@@ -215,6 +215,13 @@ public final class TransferEngine {
         guard let relay else { return false }
         running.add(relay, transfer.id)
         return true
+    }
+
+    func takeTunnel(_ id: TransferID) -> Int32? { running.takeSocket(id) ?? running.relay(id)?.start() }
+
+    private func closeTunnel(_ id: TransferID) {
+        running.closeSocket(id)
+        running.relay(id)?.end()
     }
 
     func settle(_ completion: @escaping Completion, _ outcome: Outcome) { outcomes.add(outcome, for: completion) }

@@ -107,6 +107,17 @@ def test_a_large_upload_in_a_tunnel_through_a_proxy_that_expects_tls(stage, squi
     assert received == [body]
 
 
+def test_the_broker_stops_during_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, tls, nginx_tls):
+    broker = stage.configured(
+        f'[proxy]\nurl = "{squid.url("tls-open")}"\n[front]\ntunnel-ports = [{nginx_tls.port}]\n', "--ca-file", str(tls / "ca.pem"))
+    address, _ = open_proxy(stage.client(broker=broker))
+    with socket.create_connection(address, timeout=30) as connection:
+        connection.sendall(f"CONNECT localhost:{nginx_tls.port} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        assert broker.stop() == 0, broker.log
+        assert connection.recv(1) == b""
+
+
 def test_one_program_cannot_take_all_connections(stage):
     broker = stage.broker()
     resource.prlimit(broker.process.pid, resource.RLIMIT_NOFILE, (600, 600))

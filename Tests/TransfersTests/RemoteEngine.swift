@@ -63,7 +63,7 @@ final class RemoteEngine: TransferPort {
         thread.post { $0.progress(of: id, completion: completion) }
     }
 
-    func takeTunnel(_ id: TransferID) -> Int32? { sync { $0.running.takeTunnel(id) } }
+    func takeTunnel(_ id: TransferID) -> Int32? { sync { $0.takeTunnel(id) } }
 
     func forget(_ identity: ConnectionIdentity) { thread.post { $0.forget(identity) } }
 

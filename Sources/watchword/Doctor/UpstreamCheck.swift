@@ -15,7 +15,7 @@ enum UpstreamCheck {
         if let problem = upstreams["problem"]?.string {
             let rest =
                 status?["proxy"]?.string == nil
-                ? "cannot be reached. proxy.url names a proxy for this case." : "use the proxy above."
+                ? "cannot be reached. To use a proxy for them, set proxy.url." : "use the proxy above."
             return .bad(
                 name, "\(problem.shortened(to: 300)).",
                 "Correct \(source ?? "the file"). Until then, hosts without a rule \(rest)")
