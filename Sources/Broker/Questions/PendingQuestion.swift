@@ -75,6 +75,8 @@ extension ConnectionID {
 /// The reason why a question is withdrawn from a respondent.
 enum WithdrawalReason: String {
     case cancelled, deadline
+    /// A login in a browser has answered the challenge.
+    case answered
 }
 
 /// The open questions to one connection.

@@ -148,7 +148,7 @@ extension QuestionDesk {
             ? respondent.challenges.settle(question.id) : respondent.challenges.withdraw(question.id)
         guard let pending else { return }
         if let request = pending.request { connection.withdraw(request: request) }
-        if reason == .cancelled || pending.request == nil { question.notifyCancelled(reason, connection) }
+        if reason != .deadline || pending.request == nil { question.notifyCancelled(reason, connection) }
     }
 
     func recordSilence(_ challenge: Challenge, _ question: PendingQuestion, _ fetch: RunningFetch, _ reason: NoAnswer) {

@@ -116,6 +116,8 @@ public struct Challenge: Sendable, Equatable {
     public var failureResponse: FailureResponse?
     /// The reason why the last answer could not be used, if the server did not refuse it.
     public var error: AnswerProblem?
+    /// The login in a browser that provides a token; `nil` if there is none.
+    public var login: TokenLogin?
     public var url: String
     public var method: String
 
@@ -248,7 +250,7 @@ extension Challenge {
             "accepts": .array(accepts.map { .string($0) }),
             "persistenceAllowed": .array(persistenceAllowed.map { .string($0.rawValue) }),
             "sessionLimits": sessionLimits?.json,
-            "state": state?.json, "downgrade": isDowngrade ? true : nil,
+            "state": state?.json, "downgrade": isDowngrade ? true : nil, "login": login?.json,
             "url": .string(url), "method": .string(method),
         ]
     }

@@ -1,0 +1,46 @@
+public import JSONText
+
+/// A login in a browser that provides the token for a challenge, as described to respondents (`login` in `auth/challenge`).
+///
+/// The broker itself gets the token when the login is complete, and withdraws the challenge (`auth/cancelled`, reason
+/// `answered`).
+public struct TokenLogin: Sendable, Equatable {
+    /// A code for a login on any device (RFC 8628 section 3.2).
+    public struct DeviceCode: Sendable, Equatable {
+        public var userCode: String
+        /// The URL that contains the code, if the server has sent one.
+        public var completeURL: String?
+
+        public init(userCode: String, completeURL: String?) {
+            (self.userCode, self.completeURL) = (userCode, completeURL)
+        }
+    }
+
+    /// The issuer identifier of the authorization server.
+    public var issuer: String
+    public var clientID: String
+    /// The scopes that are requested, sorted.
+    public var scopes: [String]
+    /// The address to open: at this machine for a login in a browser of this session; otherwise the verification URI.
+    public var url: String
+    /// `nil` for a login in a browser of this session.
+    public var device: DeviceCode?
+    /// The wall-clock time, since 1970, at which the login ends.
+    public var expiresAt: Duration
+
+    public init(
+        issuer: String, clientID: String, scopes: [String], url: String, device: DeviceCode?, expiresAt: Duration
+    ) {
+        (self.issuer, self.clientID, self.scopes) = (issuer, clientID, scopes)
+        (self.url, self.device, self.expiresAt) = (url, device, expiresAt)
+    }
+
+    public var json: JSON {
+        [
+            "flow": .string(device == nil ? "browser" : "device"), "issuer": .string(issuer),
+            "clientId": .string(clientID), "scopes": .array(scopes.map { .string($0) }), "url": .string(url),
+            "completeUrl": (device?.completeURL).map { .string($0) }, "userCode": (device?.userCode).map { .string($0) },
+            "expiresAt": .string(UTCTime.text(expiresAt.wholeMilliseconds)),
+        ]
+    }
+}
