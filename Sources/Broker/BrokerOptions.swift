@@ -24,6 +24,8 @@ public struct BrokerOptions: Sendable {
     public var credentialCommands: [CredentialCommand] = []
     /// Whether a netrc file or a command can supply logins.
     var usesNetrc: Bool { netrcFile != nil || !credentialCommands.isEmpty }
+    /// How tokens are obtained.
+    public var tokens = OAuthRules()
     /// The fronts that are open as long as the broker runs.
     public var fronts = FrontOptions()
     public var quotaLimits = QuotaLimits()

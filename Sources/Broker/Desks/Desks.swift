@@ -18,6 +18,7 @@ final class Desks {
     let progress: ProgressReporter
     let fronts: FrontDesk
     let upstreams: UpstreamDesk
+    let tokens: TokenDesk
 
     init(
         _ ports: BrokerPorts, _ context: DeskContext, _ table: FetchTable, suspendedBefore: Duration, of broker: Broker
@@ -43,6 +44,8 @@ final class Desks {
         methods = FetchMethods(fetches, progress)
         fronts = FrontDesk(fetches, methods, reference { $0.desks.fronts })
         fetches.desks.fronts = fronts
+        tokens = TokenDesk(fetches, methods, fronts, keyring, reference { $0.desks.tokens })
+        fetches.desks.tokens = tokens
     }
 }
 

@@ -60,6 +60,35 @@ final class FetchMethods {
         return fetch
     }
 
+    /// Starts a fetch of the broker itself.
+    /// - Parameter connection: the client that is asked if the request needs a login; `nil` for none.
+    func start(
+        _ request: OAuthRequest, for connection: ClientConnection?,
+        completion: @escaping (Result<FetchResponse, FetchFailure>) -> Void
+    ) throws {
+        let (params, client) = (FetchRunParams(request), request.usesCredentials ? connection : nil)
+        var plan = try FetchPlan(
+            params, subscription: client.flatMap { $0.isSubscribed ? $0.profile.subscription : nil })
+        if !request.usesCredentials { plan.originLogin = .program(request.authorization) }
+        plan.options.delivery = .whole
+        plan.mayNameFiles = false
+        try context.options.hosts.check(plan.url.origin)
+        let id = fetches.change {
+            $0.add(plan, of: client?.id.tag ?? .broker, program: client?.program.tag, client.map(currentSubject))
+        }
+        let fetch = RunningFetch(
+            id: id, params: params, delivery: plan.subscription?.delivery ?? .none, origin: plan.url.origin,
+            since: context.now)
+        (fetch.completion, fetch.needsLogin) = (completion, request.needsLogin)
+        if let client {
+            fetch.owner = RunningFetch.Owner(connection: client.id, call: nil, requestID: .null)
+            (fetch.client, fetch.program) = (client.auditClient, client.peer.subject.text)
+        }
+        fetches.add(fetch)
+        if let client { fetch.belong(to: client) }
+        fetches.report(.started, of: id)
+    }
+
     /// - Parameter url: that of `params`, if it is parsed already.
     /// - Parameter adapt: changes the plan before the fetch is added.
     private func makeFetch(
@@ -153,4 +182,22 @@ final class FetchMethods {
         }
         return bodies.drop(name, of: connection)
     }
+}
+
+extension FetchRunParams {
+    /// The parameters of a request to an authorization server.
+    fileprivate init(_ request: OAuthRequest) {
+        self.init(url: request.url.text)
+        method = request.body == nil ? "GET" : "POST"
+        (headers, body) = (request.headers, request.body)
+        // Codes and tokens go nowhere else (RFC 9700 section 4.12).
+        maxRedirects = 0  // guard: oauth-no-redirect
+        interaction = request.usesCredentials ? .ownClient : .agent
+        (timeoutMs, maxBodyBytes) = (30_000, 256 << 10)
+    }
+}
+
+extension ClientTag {
+    /// The broker itself.
+    fileprivate static let broker = ClientTag(value: -1)
 }

@@ -16,7 +16,9 @@ extension FetchRouter {
         let openBody = fetch.openBody
         fetch.openBody = nil
         defer { desks.bodies.releaseSource(of: fetch) }
-        guard let connection = finish(fetch), let owner = fetch.owner else {
+        let connection = finish(fetch)
+        if let completion = fetch.completion { return completion(.success(response)) }
+        guard let connection, let owner = fetch.owner else {
             if let openBody { ports.transfers.cancel(openBody.transfer) }
             return
         }
@@ -64,7 +66,9 @@ extension FetchRouter {
         if failure.kind == .denied { audit.recordDenial(.denied, fetch.cause, origin: fetch.origin) }
         desks.bodies.dropOpenBody(of: fetch)
         desks.bodies.releaseSource(of: fetch)
-        guard let connection = finish(fetch) else { return desks.bodies.endSteps(of: fetch, failure, nil) }
+        let connection = finish(fetch)
+        if let completion = fetch.completion { return completion(.failure(failure)) }
+        guard let connection else { return desks.bodies.endSteps(of: fetch, failure, nil) }
         if let answer = fetch.answer {
             return desks.fronts.failed(answer, failure)
         }

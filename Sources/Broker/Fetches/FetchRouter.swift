@@ -14,8 +14,9 @@ final class FetchRouter {
         let programPrompts: ProgramPromptDesk
         let keyring: KeyringDesk
         let upstreams: UpstreamDesk
-        /// Set once, because the desk refers to this router.
+        /// Set once, because the desks refer to this router.
         var fronts: FrontDesk!
+        var tokens: TokenDesk!
     }
 
     let ports: BrokerPorts
@@ -70,7 +71,8 @@ final class FetchRouter {
     var environment: FetchEnvironment {
         FetchEnvironment(
             now: context.now, sinceEpoch: context.clock.sinceEpoch, proxy: desks.upstreams.rule,
-            hosts: context.options.hosts, schemes: context.options.schemes, usesNetrc: context.options.usesNetrc)
+            hosts: context.options.hosts, schemes: context.options.schemes, usesNetrc: context.options.usesNetrc,
+            tokens: context.options.tokens)
     }
 
     // MARK: Orders
@@ -118,6 +120,7 @@ final class FetchRouter {
     }
 
     private func perform(_ command: FetchCommand, for fetch: RunningFetch) {
+        if fetch.tokenSearch != nil, !command.asksToLogIn { desks.tokens.leave(fetch) }
         switch command {
         case .transfer(let request): start(request, for: fetch)
         case .ask(let challenge, let respondent): desks.questions.ask(challenge, respondent, for: fetch)
@@ -131,6 +134,7 @@ final class FetchRouter {
         case .readNetrc(let query):
             beginWait(of: fetch)
             desks.keyring.readNetrc(query, for: fetch)
+        case .obtainToken(let query): desks.tokens.obtain(query, for: fetch)
         case .findUpstreams(let origin): desks.upstreams.find(origin, for: fetch)
         case .finish(let response): complete(fetch, with: response)
         case .fail(let failure): complete(fetch, with: failure)
@@ -140,6 +144,10 @@ final class FetchRouter {
     // MARK: Transfers
 
     private func start(_ request: TransferRequest, for fetch: RunningFetch) {
+        if fetch.needsLogin, request.authorization == nil {
+            fetch.needsLogin = false
+            return report(.received(.challenge(of: request.url.origin)), of: fetch.id)
+        }
         desks.bodies.dropOpenBody(of: fetch)
         let id = fetch.id
         var request = request
@@ -201,5 +209,20 @@ final class FetchRouter {
             if let transfer = fetch.transfer { ports.transfers.cancel(transfer) }
         }
         perform(table.abort(fetches.map(\.id), failure, environment))
+    }
+}
+
+extension FetchCommand {
+    /// Whether the fetch goes on to wait for a login in a browser.
+    fileprivate var asksToLogIn: Bool {
+        if case .ask(let challenge, _) = self { challenge.login != nil } else { false }
+    }
+}
+
+extension TransferResponse {
+    /// Returns the challenge that a server would send if it required a login: token services of registries answer anyone, with
+    /// fewer permissions.
+    fileprivate static func challenge(of origin: Origin) -> TransferResponse {
+        TransferResponse(status: 401, headers: [HeaderField("WWW-Authenticate", "Basic realm=\"\(origin.host)\"")])
     }
 }

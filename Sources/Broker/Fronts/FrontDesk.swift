@@ -24,6 +24,8 @@ final class FrontDesk {
     private let methods: FetchMethods
     private let sender: FrontSender
     private var fronts: [FrontID: OpenFront] = [:]
+    /// The fronts at which a browser arrives at the end of a login, and the functions that answer it.
+    private var logins: [FrontID: (FrontAnswer) -> Void] = [:]
     private var programs: [ConnectionID: Program] = [:]
     /// The fronts of the configuration that could not be opened.
     private var failed: [FrontDescription] = []
@@ -143,14 +145,52 @@ final class FrontDesk {
     /// `front/list`.
     var list: [FrontDescription] { fronts.values.sorted { $0.id.value < $1.id.value }.map(\.description) + failed }
 
+    // MARK: Logins
+
+    /// Opens a front for the browser of a login.
+    /// - Parameter visit: called for each request; `answer` answers it.
+    /// - Returns: the front and its port.
+    func openLogin(port: Int?, visit: @escaping (FrontAnswer) -> Void) throws -> (FrontID, port: Int) {
+        let (id, address) = try listen(at: .ipv4(port: port ?? 0), nil)
+        guard case .ipv4(let port) = address else { throw RPCError(.notSupported, "no port for the login") }
+        logins[id] = { [unowned self] answer in
+            // Another name would belong to a page of another site.
+            // guard: oauth-listener-host
+            if answer.request.host == "127.0.0.1:\(port)" { visit(answer) } else { self.answer(answer, .notFound) }
+        }
+        return (id, port)
+    }
+
+    /// Answers a browser, and closes its connection.
+    func answer(_ answer: FrontAnswer, _ page: BrowserPage) {
+        let body = Array("<!DOCTYPE html><meta charset=utf-8><title>Watchword</title><p>\(page.text)".utf8)
+        var headers = [
+            HeaderField("Content-Type", "text/html; charset=utf-8"), HeaderField("Cache-Control", "no-store"),
+            HeaderField("Referrer-Policy", "no-referrer"), HeaderField("X-Content-Type-Options", "nosniff"),
+            HeaderField("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+        ]
+        if case .redirect(let url) = page { headers.append(HeaderField("Location", url)) }
+        let response = FrontResponse(
+            status: page.status, headers: headers, length: body.count, to: answer.request, keepsAlive: false)
+        answer.link.send(response.bytes + (response.framing == .none ? [] : body))
+        finish(answer, keepsAlive: false)
+    }
+
+    /// Closes the front of a login that has ended.
+    func closeLogin(_ id: FrontID) {
+        logins[id] = nil
+        port?.close(id)
+    }
+
     // MARK: Programs
 
     /// Admits a program; `nil` if the front is closed.
     func opened(_ link: any FrontLink, _ peer: FrontPeer, at id: FrontID) -> ConnectionID? {
-        guard let front = fronts[id], !context.isClosing else { return nil }
+        guard !context.isClosing, fronts[id] != nil || logins[id] != nil else { return nil }
+        let front = fronts[id]
         var identity = peer.identity
         // The person who opened a restricted front has given it to the programs in its container.
-        if front.isRestricted, let opener = front.opener { identity = opener.peer }
+        if let front, front.isRestricted, let opener = front.opener { identity = opener.peer }
         let connection = fetches.clients.open(link, peer: identity, left: nil)
         programs[connection] = Program(link: link, front: id, isDescendant: peer.isDescendant)
         fronts[id]?.connections += 1
@@ -167,6 +207,7 @@ final class FrontDesk {
         guard let program = programs[connection.id] else { return }
         let answer = FrontAnswer(request, program.link, on: connection.id, at: program.front)
         programs[connection.id]?.answer = answer
+        if let login = logins[program.front] { return login(answer) }
         do {
             guard var front = fronts[program.front] else { throw FrontRefusal.closing }
             defer { fronts[program.front] = front }

@@ -102,6 +102,24 @@ extension QuestionDesk {
         fetches.report(.answered(answer), of: fetch.id)
     }
 
+    // MARK: Logins in a browser
+
+    func isAskedToLogIn(_ fetch: RunningFetch) -> Bool { question(of: fetch)?.challenge?.login != nil }
+
+    /// Answers the question about a login, because the login has ended.
+    func answer(_ fetch: RunningFetch, _ answer: ChallengeAnswer) {
+        guard let question = question(of: fetch) else { return }
+        takeBack(question, because: .answered)
+        resolve(question.id, with: answer, by: "browser")
+    }
+
+    /// Withdraws the question about a login that has failed.
+    func withdrawLogin(of fetch: RunningFetch) {
+        guard let question = question(of: fetch) else { return }
+        takeBack(question, because: .answered)
+        _ = close(question.id)
+    }
+
     // MARK: Effects on other questions
 
     /// Applies a cancel or rejection to all open questions at agents about the same challenge, whether or not their

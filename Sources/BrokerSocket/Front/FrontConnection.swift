@@ -330,6 +330,9 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
     /// Closes the connection at once.
     func abandon() { end() }
 
+    /// Closes the connection, because its front closes. A response that is complete is still sent.
+    func leaveFront() { if case .ending = state { return } else { end() } }
+
     /// Relays bytes from now on, after the output queued so far.
     func openTunnel(to origin: Int32) {
         guard case .answering = state else {

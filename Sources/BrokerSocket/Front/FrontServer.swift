@@ -64,7 +64,7 @@ public final class FrontServer {
 
     func close(_ front: FrontID) {
         listeners.removeValue(forKey: front)?.close()
-        for connection in (connections[front] ?? [:]).values { connection.abandon() }
+        for connection in (connections[front] ?? [:]).values { connection.leaveFront() }
     }
 
     /// Closes all fronts.

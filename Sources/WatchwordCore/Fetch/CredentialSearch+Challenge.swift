@@ -26,6 +26,7 @@ extension CredentialSearch {
         }
         challenge.knownUsers = question.known.map(\.shown)
         challenge.state = question.state
+        challenge.login = question.login
         challenge.isForHandler = respondent == .handler
         challenge.isDowngrade =
             question.withholdsStored

@@ -14,6 +14,8 @@ public indirect enum FetchCommand: Sendable, Equatable {
     case lookUp([[ExactText: ExactText]])
     /// Search the netrc file, then run a configured command; then report `foundInNetrc`.
     case readNetrc(NetrcQuery)
+    /// Obtain a token from an authorization server; then report `obtained`.
+    case obtainToken(TokenQuery)
     /// Find the upstreams for a server by the PAC file or the settings of the desktop; then report `expire` with an
     /// environment that contains them.
     case findUpstreams(Origin)
@@ -30,7 +32,7 @@ public indirect enum FetchCommand: Sendable, Equatable {
     var asksPeople: Bool {
         switch self {
         case .ask, .confirm, .consult: true
-        case .transfer, .lookUp, .readNetrc, .findUpstreams, .wait, .needBody, .finish, .fail: false
+        case .transfer, .lookUp, .readNetrc, .obtainToken, .findUpstreams, .wait, .needBody, .finish, .fail: false
         }
     }
 }

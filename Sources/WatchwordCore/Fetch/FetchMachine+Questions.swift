@@ -37,6 +37,9 @@ extension FetchMachine {
         case .readNetrc(let question, let query):
             state = .lookingUp(question, since: context.now)
             return FetchStep(.readNetrc(query))
+        case .obtainToken(let question, let query):
+            state = .lookingUp(question, since: context.now)
+            return FetchStep(.obtainToken(query))
         case .wait(let question, let place): return pause(.question(question), question.slot, at: place, &context)
         case .needBody:
             context.queues.endAttempt(by: intent.id)

@@ -68,6 +68,8 @@ struct FetchMachine: Sendable {
             found(try? items.get(), question, since: since, &context)
         case (.lookingUp(let question, let since), .foundInNetrc(let logins, let source)):
             foundInNetrc(logins, from: source, question, since: since, &context)
+        case (.lookingUp(let question, let since), .obtained(let outcome)):
+            obtained(outcome, question, since: since, &context)
         case (.lookingUp(_, let since), .timePassed):
             time.isUsedUp(at: context.now, inWaitSince: since) ? fail(timeoutFailure, &context) : nil
         case (.findingUpstreams(let previous, let events, let since), .timePassed):
@@ -89,7 +91,8 @@ struct FetchMachine: Sendable {
             fail(failure, &context)
         // No other state waits for these events.
         case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .unanswered), (_, .notAsked),
-            (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .supplied), (_, .resumed),
+            (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained), (_, .supplied),
+            (_, .resumed),
             (.finished, .aborted):
             fail(.unexpectedEvent, &context)
         }
@@ -207,6 +210,14 @@ struct FetchMachine: Sendable {
         logins.search.situation[challenger].keyringItems?.record(result)
         context.keyring.recordPaths(
             of: result ?? [], at: challenger, time: context.environment.sinceEpoch, now: context.now)
+        return choose(question, &context)
+    }
+
+    private mutating func obtained(
+        _ outcome: TokenOutcome, _ question: Question, since: Duration, _ context: inout FetchContext
+    ) -> FetchStep {
+        time.recordWait(context.now - since)
+        logins.record(outcome, for: question)
         return choose(question, &context)
     }
 

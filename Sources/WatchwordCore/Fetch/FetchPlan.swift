@@ -13,9 +13,9 @@ public struct FetchPlan: Sendable, Equatable {
     public enum OriginLogin: Sendable, Equatable {
         /// The broker logs in.
         case broker
-        /// The program logs in: the value of its `Authorization` field is sent, and the origin's challenges are its
-        /// responses.
-        case program(Secret)
+        /// The program logs in: the value of its `Authorization` field is sent, if it has one, and the origin's challenges
+        /// are its responses.
+        case program(Secret?)
         /// The program speaks to the origin through a tunnel; only the proxy is logged in to.
         case tunnel
     }

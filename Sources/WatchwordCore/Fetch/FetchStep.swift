@@ -75,13 +75,16 @@ public struct FetchEnvironment: Sendable {
     public var schemes: SchemeRules
     /// Whether the configuration names a netrc file or a command.
     public var usesNetrc: Bool
+    /// The rules by which tokens are obtained.
+    public var tokens: OAuthRules
 
     /// A placeholder until the first event, which supplies its own environment.
     static let none = FetchEnvironment(now: .zero)
 
     public init(
         now: Duration, sinceEpoch: Duration? = nil, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
-        schemes: SchemeRules = SchemeRules(), usesNetrc: Bool = false, clientNonces: ClientNonces = .random
+        schemes: SchemeRules = SchemeRules(), usesNetrc: Bool = false,
+        tokens: OAuthRules = OAuthRules(), clientNonces: ClientNonces = .random
     ) {
         self.now = now
         self.sinceEpoch = sinceEpoch ?? now
@@ -89,6 +92,7 @@ public struct FetchEnvironment: Sendable {
         self.hosts = hosts
         self.schemes = schemes
         self.usesNetrc = usesNetrc
+        self.tokens = tokens
         self.clientNonces = clientNonces
     }
 }

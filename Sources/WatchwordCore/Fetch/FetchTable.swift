@@ -44,6 +44,8 @@ public struct FetchTable: Sendable {
         /// The logins found by the last `readNetrc`, and their source, `netrc` or `command`; empty if neither could be
         /// used.
         case foundInNetrc([Netrc.Login], CredentialSource)
+        /// The outcome of the last `obtainToken`.
+        case obtained(TokenOutcome)
         /// The body that the client has sent again; `nil` if it has not.
         case supplied(RequestBody?)
         /// An update for a waiting fetch.
@@ -227,7 +229,8 @@ public struct FetchTable: Sendable {
         recordActivity(of: id, isAsking: step.command.asksPeople, now, to: &orders)
         switch step.command {
         case .finish, .fail: machines[id] = nil
-        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .findUpstreams, .wait, .needBody: break
+        case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .obtainToken, .findUpstreams, .wait, .needBody:
+            break
         }
         orders.append(.command(step.command, for: id))
         if machines.isEmpty { context.refusals.forget() }

@@ -11,6 +11,7 @@ extension LoginResolution {
         }
         switch answer {
         case .credential(.login(let credential)):
+            recordLogin(question)
             return use(credential, of: respondent, offers, question, &context)
         case .credential(.proposed):
             return useProposed(for: asked, offers, question, respondent, &context)

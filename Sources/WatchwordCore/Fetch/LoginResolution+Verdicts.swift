@@ -7,7 +7,10 @@ extension LoginResolution {
     /// Returns the question that a response raises; `nil` if this side does not challenge.
     func question(raisedBy response: TransferResponse, at side: Side, _ context: FetchContext) -> Question? {
         let (status, field) = side == .proxy ? (407, "Proxy-Authenticate") : (401, "WWW-Authenticate")
-        guard response.status == status, side == .server || response.isFromProxy,  // guard: proxy-login-from-proxy-only
+        // A token whose scope is insufficient is refused with 403 (RFC 6750 section 3.1).
+        let mayBeTooNarrow = response.status == 403 && side == .server && outgoing.server?.credential.form == .token
+        guard response.status == status || mayBeTooNarrow,
+            side == .server || response.isFromProxy,  // guard: proxy-login-from-proxy-only
             let challenger = search.situation.chain.challenger(at: side)
         else { return nil }
         let fields = response.headers.values(of: field)
@@ -17,6 +20,7 @@ extension LoginResolution {
             challenges, malformed: malformed, by: challenger, allowed: intent.plan.methods,
             allowsHandshake: allowsHandshake(side, response), isReadable: search.situation.chain.isReadable(challenger),
             context.environment.schemes)
+        if mayBeTooNarrow, !canWiden(offers, context) { return nil }
         return Question(.login(offers, side), .response(response))
     }
 

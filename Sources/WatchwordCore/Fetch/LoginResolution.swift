@@ -89,6 +89,7 @@ struct LoginResolution: Sendable {
     ) -> Bool {
         let space = challenge.protectionSpace(at: challenger)
         return search.ownCandidate(for: challenge, in: space, context) != nil
+            || search.tokenRule(for: challenge, in: space, context) != nil
             || [
                 search.acceptedCandidate(for: challenge, in: space, context),
                 search.storedCandidate(for: challenge, in: space, context),
@@ -145,6 +146,9 @@ struct LoginResolution: Sendable {
             stored = search.netrcCandidate(for: asked, in: space, context)
         }
         if !isAskedFirst, let stored { return attempt(stored, for: asked, in: space, question, &context) }
+        if !isAskedFirst, let step = obtainToken(for: asked, in: space, question, from: respondent, &context) {
+            return step
+        }
         guard let respondent else { return .endUnanswered(question) }
         var question = question
         let atHand = [

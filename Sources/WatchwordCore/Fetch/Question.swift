@@ -27,6 +27,8 @@ struct Question: Sendable {
     var proposed: Candidate?
     /// The stored credentials that the challenge lists.
     var known: [KnownCredential] = []
+    /// The login in a browser that provides the token.
+    var login: TokenLogin?
     /// Whether a stored credential is withheld because the server has accepted a stronger scheme.
     var withholdsStored = false
     /// The candidate to try as soon as the verdict on another fetch's attempt with the same credential is known.
@@ -52,6 +54,7 @@ struct Question: Sendable {
         asked = challenge
         proposed = nil
         known = []
+        login = nil
         withholdsStored = false
     }
 

@@ -9,6 +9,7 @@ enum Resolution: Sendable {
     case confirm(Question, GrantBook.Use, ConsentRequest)
     case lookUp(Question, [[ExactText: ExactText]])
     case readNetrc(Question, NetrcQuery)
+    case obtainToken(Question, TokenQuery)
     case wait(Question, AuthenticationQueues.QueuePosition)
     /// Ask the client to send the request's body again.
     case needBody

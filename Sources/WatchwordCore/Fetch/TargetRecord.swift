@@ -47,6 +47,7 @@ struct TargetRecord: Sendable, Equatable {
         let mark: ForgetLog.Mark
     }
 
+    var tokens = TokenSearch()
     /// `nil` before the netrc file was read.
     var netrcLogins: FoundLogins?
     /// The server's last certificate request. A failure that occurs before the handshake does not contain it.

@@ -12,6 +12,8 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case tooManyRedirects, insecureRedirect, badRedirect
     case bodyNotReplayable, bodyIncomplete
     case protocolViolation
+    /// A login in a browser, or a request for a token, has failed.
+    case loginFailed
 
     /// Whether a retry can succeed.
     public enum Retry: String, Sendable {
@@ -72,6 +74,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
         case .bodyNotReplayable: (1034, .later, nil)
         case .bodyIncomplete: (1035, .later, nil)
         case .noAgent: (1036, .later, nil)
+        case .loginFailed: (1037, .differently, nil)
         }
     }
 }

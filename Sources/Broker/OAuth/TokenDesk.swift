@@ -1,0 +1,181 @@
+internal import Logging
+internal import WatchwordCore
+internal import WatchwordProtocol
+
+/// Obtains tokens from authorization servers. Owns the searches that are under way, and the grants of the session.
+final class TokenDesk {
+    /// The time for which a search without a waiting fetch goes on, because another program may still wait for the same
+    /// login.
+    private static let patience = Duration.seconds(5)
+
+    let context: DeskContext
+    let questions: QuestionDesk
+    private let fetches: FetchRouter
+    private let fronts: FrontDesk
+    private let reference: DeskReference<TokenDesk>
+    private let client: AuthorizationClient
+    private let grants: GrantStore
+    private var searches: [Int: RunningTokenSearch] = [:]
+    private var lastNumber = 0
+    private var failures = RecentTokenFailures()
+
+    init(
+        _ fetches: FetchRouter, _ methods: FetchMethods, _ fronts: FrontDesk, _ keyring: KeyringDesk,
+        _ reference: DeskReference<TokenDesk>
+    ) {
+        (context, questions) = (fetches.context, fetches.desks.questions)
+        (self.fetches, self.fronts, self.reference) = (fetches, fronts, reference)
+        client = AuthorizationClient(methods, fetches)
+        grants = GrantStore(keyring, reference)
+    }
+
+    private var clock: TokenMachine.Clock {
+        TokenMachine.Clock(now: context.now, sinceEpoch: context.clock.sinceEpoch)
+    }
+
+    // MARK: Fetches
+
+    /// Obtains a token for a fetch, together with all others that need the same one.
+    func obtain(_ query: TokenQuery, for fetch: RunningFetch) {
+        fetches.beginWait(of: fetch)
+        // A parked fetch has no connection at which it could wait for a login.
+        let mayAsk = query.mayAsk && fetch.delivery != .result
+        if let failure = failures.failure(query.purpose, now: context.now) {
+            return fetches.report(.obtained(.failed(failure)), of: fetch.id)
+        }
+        if let search = searches.values.first(where: { $0.purpose == query.purpose }) {
+            fetch.tokenSearch = search.number
+            search.machine.mayAsk = search.machine.mayAsk || mayAsk
+            search.waiting[fetch.id] = mayAsk
+            if let login = search.machine.login { show(login, to: fetch.id, of: search) }
+            return
+        }
+        lastNumber += 1
+        let search = RunningTokenSearch(query, number: lastNumber)
+        fetch.tokenSearch = search.number
+        search.machine.mayAsk = mayAsk
+        search.waiting[fetch.id] = mayAsk
+        search.client = fetch.owner?.connection
+        searches[search.number] = search
+        advance(search.number, .started)
+    }
+
+    /// The fetch continues with another command than the question about its login.
+    func leave(_ fetch: RunningFetch) {
+        guard let search = fetch.tokenSearch.take().flatMap({ searches[$0] }) else { return }
+        search.waiting[fetch.id] = nil
+        guard search.waiting.isEmpty, search.machine.login != nil else { return }
+        let number = search.number
+        reference.eventually(after: Self.patience) { desk in
+            if let search = desk.searches[number], search.waiting.isEmpty, search.machine.login != nil {
+                desk.close(search)
+            }
+        }
+    }
+
+    private func show(_ login: TokenLogin, to id: FetchID, of search: RunningTokenSearch) {
+        guard search.waiting[id] == true else {
+            search.waiting[id] = nil
+            return fetches.report(.obtained(.nothing), of: id)
+        }
+        fetches.report(.obtained(.login(login)), of: id)
+    }
+
+    // MARK: Searches
+
+    private func advance(_ number: Int, _ event: TokenMachine.Event) {
+        guard let search = searches[number] else { return }
+        for command in search.machine.handle(event, clock) { perform(command, of: search) }
+    }
+
+    private func perform(_ command: TokenMachine.Command, of search: RunningTokenSearch) {
+        let number = search.number
+        switch command {
+        case .send(let request):
+            client.send(request, for: search.client) { [reference] reply in
+                reference.post { $0.advance(number, .replied(reply)) }
+            }
+        case .lookUp(let key, let isFresh):
+            grants.find(key, isFresh: isFresh) { [reference] grant in
+                reference.post { $0.advance(number, .found(grant)) }
+            }
+        case .store(let grant):
+            grants.store(grant) { [reference] in reference.post { $0.advance(number, .stored) } }
+        case .forget(let key): grants.forget(key)
+        case .listen(let port): listen(at: port, search)
+        case .ask(let login):
+            context.log.info("login needed", metadata: ["issuer": "\(DisplayURL.text(login.issuer))"])
+            for id in search.waiting.keys.sorted(by: { $0.number < $1.number }) { show(login, to: id, of: search) }
+        case .answer(let page, let visit):
+            if let visit = search.visits.removeValue(forKey: visit) { fronts.answer(visit, page) }
+        case .wake(let time):
+            search.timer = reference.after(max(.zero, time - context.now)) { $0.advance(number, .timePassed) }
+        case .finish(let outcome): finish(search, outcome)
+        }
+    }
+
+    private func listen(at port: Int?, _ search: RunningTokenSearch) {
+        do {
+            let (front, address) = try fronts.openLogin(port: port) { [unowned self, unowned search] answer in
+                search.lastVisit += 1
+                search.visits[search.lastVisit] = answer
+                let target = if case .origin(let path) = answer.request.target { path } else { "" }
+                advance(
+                    search.number, .visited(method: answer.request.method, target: target, number: search.lastVisit))
+            }
+            search.front = front
+            advance(search.number, .listening(.success("127.0.0.1:\(address)")))
+        } catch {
+            let text = (error as? RPCError)?.message ?? "\(error)"
+            let failure = FetchFailure(.loginFailed, "cannot listen for the end of the login: \(text)")
+            advance(search.number, .listening(.failure(failure)))
+        }
+    }
+
+    private func finish(_ search: RunningTokenSearch, _ outcome: TokenOutcome) {
+        let waiting = search.waiting.keys.sorted { $0.number < $1.number }
+        switch outcome {
+        case .token: context.log.info("token obtained", metadata: ["resource": "\(search.resource)"])
+        case .failed(let failure):
+            context.log.notice(
+                "no token", metadata: ["resource": "\(search.resource)", "reason": "\(failure.text)"])
+            failures.record(failure, search.purpose, now: context.now)
+        case .login, .nothing: break
+        }
+        close(search)
+        for fetch in waiting.compactMap({ fetches[$0] }) {
+            if questions.isAskedToLogIn(fetch) {
+                answer(fetch, outcome)
+            } else {
+                fetches.report(.obtained(outcome), of: fetch.id)
+            }
+        }
+    }
+
+    /// Answers the question about a login, because the login has ended.
+    private func answer(_ fetch: RunningFetch, _ outcome: TokenOutcome) {
+        switch outcome {
+        case .token(let credential): questions.answer(fetch, .credential(.login(credential)))
+        case .failed(let failure) where failure.kind == .challengeCancelled: questions.answer(fetch, .cancel)
+        case .failed(let failure):
+            questions.withdrawLogin(of: fetch)
+            fetches.cancel(fetch, failure)
+        case .login, .nothing: questions.answer(fetch, .proceed)
+        }
+    }
+
+    private func close(_ search: RunningTokenSearch) {
+        guard searches.removeValue(forKey: search.number) != nil else { return }
+        search.timer = nil
+        for visit in search.visits.values { fronts.answer(visit, .failed) }
+        search.visits = [:]
+        // The last answer must still reach the browser.
+        if let front = search.front { fronts.closeLogin(front) }
+        search.front = nil
+        for id in search.waiting.keys { fetches[id]?.tokenSearch = nil }
+    }
+}
+
+extension RunningTokenSearch {
+    fileprivate var resource: String { DisplayURL.text(purpose.resource) }
+}

@@ -1,0 +1,85 @@
+internal import WatchwordProtocol
+
+/// Obtains tokens for challenges of `Bearer`, where the configuration says how.
+extension LoginResolution {
+    /// Returns the step that obtains a token, uses it, or asks a person to log in; `nil` if the configuration has no rule for
+    /// this URL.
+    mutating func obtainToken(
+        for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question, from respondent: Respondent?,
+        _ context: inout FetchContext
+    ) -> Resolution? {
+        guard case .login(let offers, _) = question.kind, let rule = search.tokenRule(for: asked, in: space, context)
+        else { return nil }
+        let known = search.situation[offers.challenger].tokens
+        var needsLogin = false
+        switch known.outcome {
+        case .token(let credential)?:
+            let candidate = Candidate(
+                credential: credential, source: .keyring, partition: intent.access.keyringPartition)
+            if search.isUsable(candidate, for: asked, in: space, context) {
+                return attempt(candidate, for: asked, in: space, question, &context)
+            }
+            needsLogin = search.situation[offers.challenger].hasRefused(credential, in: space)
+        case .login(let login)?:
+            guard let respondent else { return .endUnanswered(question) }
+            var question = question
+            question.login = login
+            return .ask(question, respondent, nil)
+        case .nothing?: return .endUnanswered(question)
+        case .failed(let failure)?: return .fail(failure)
+        case nil: break
+        }
+        let offer = offers.offers.first {
+            $0.authenticationMethod == .bearer && $0.realm == asked.realm
+                && BearerScope($0.params["scope"]) == asked.scope
+        }
+        let query = TokenQuery(
+            rule: rule, url: search.chain.hop.url,
+            challenge: BearerParameters(offer?.params ?? [:], realm: asked.realm), needsLogin: needsLogin,
+            mayAsk: respondent != nil)
+        // A new token would be refused for the same reason.
+        // guard: oauth-once-for-each-purpose
+        guard search.situation[offers.challenger].tokens.begin(query.purpose) else { return .endUnanswered(question) }
+        return .obtainToken(question, query)
+    }
+
+    /// Whether a token with a wider scope can be obtained. Without a rule, 403 is a response like any other.
+    func canWiden(_ offers: OfferList, _ context: FetchContext) -> Bool {
+        guard let attempt = outgoing.server, let wanted = attempt.tooNarrow(offers) else { return false }
+        return search.tokenRule(for: wanted, in: attempt.space, context) != nil
+    }
+
+    /// Records the outcome of `obtainToken`.
+    mutating func record(_ outcome: TokenOutcome, for question: Question) {
+        search.situation[search.situation.challenger(of: question)].tokens.outcome = outcome
+    }
+
+    /// Records that the question about a login was answered, so that the login is over.
+    mutating func recordLogin(_ question: Question) {
+        if question.login != nil { search.situation[search.situation.challenger(of: question)].tokens.outcome = nil }
+    }
+}
+
+extension CredentialSearch {
+    /// Returns the rule by which a token for this challenge is obtained, if any. A token is a stored credential.
+    func tokenRule(for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext) -> OAuthRule?
+    {
+        guard case .bearer = challenge, space.proxyType == nil, situation.mayUseStorage(for: space, context) else {
+            return nil
+        }
+        return context.environment.tokens.rule(for: chain.hop.url)
+    }
+}
+
+/// The search of one fetch for a token of one server.
+struct TokenSearch: Sendable, Equatable {
+    /// The last outcome, until it is of no more use.
+    var outcome: TokenOutcome?
+    private var purposes: Set<TokenQuery.Purpose> = []
+
+    /// Returns `false` if a token was obtained for this purpose before.
+    mutating func begin(_ purpose: TokenQuery.Purpose) -> Bool {
+        outcome = nil
+        return purposes.insert(purpose).inserted
+    }
+}

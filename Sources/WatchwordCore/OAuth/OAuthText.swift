@@ -1,0 +1,106 @@
+internal import COpenSSL
+internal import WatchwordProtocol
+
+/// The encodings that OAuth uses.
+enum OAuthText {
+    /// Returns 256 random bits in base64url, 43 characters: a `state`, or a code verifier (RFC 7636 section 4.1).
+    static func makeRandom() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return base64URL((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+    }
+
+    /// Returns base64url without padding (RFC 4648 section 5).
+    static func base64URL(_ bytes: [UInt8]) -> String {
+        var encoded = [UInt8](repeating: 0, count: Base64.encodedCount(bytes.count))
+        bytes.withUnsafeBytes { source in encoded.withUnsafeMutableBytes { Base64.encode(source, into: $0) } }
+        let text = encoded.prefix { $0 != UInt8(ascii: "=") }.map { byte -> UInt8 in
+            switch byte {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: byte
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Decodes base64url without padding; `nil` if it is malformed.
+    static func decodeBase64URL(_ text: some Collection<UInt8>) -> [UInt8]? {
+        var standard = text.map { byte -> UInt8 in
+            switch byte {
+            case UInt8(ascii: "-"): UInt8(ascii: "+")
+            case UInt8(ascii: "_"): UInt8(ascii: "/")
+            default: byte
+            }
+        }
+        while standard.count % 4 != 0 { standard.append(UInt8(ascii: "=")) }
+        return standard.withUnsafeBytes { Base64.decode($0) }
+    }
+
+    /// Returns the SHA-256 hash.
+    static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: Int(SHA256_DIGEST_LENGTH)) { buffer, count in
+            SHA256(bytes, bytes.count, buffer.baseAddress)
+            count = Int(SHA256_DIGEST_LENGTH)
+        }
+    }
+
+    /// Returns the code challenge of a verifier, method S256 (RFC 7636 section 4.2).
+    static func codeChallenge(of verifier: String) -> String { base64URL(sha256(Array(verifier.utf8))) }
+
+    /// Encodes a value of `application/x-www-form-urlencoded`, with %20 for a space, which every server decodes.
+    static func formEncoded(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.count)
+        for byte in bytes {
+            if isUnreserved(byte) {
+                text.append(byte)
+            } else {
+                let digits = Array("0123456789ABCDEF".utf8)
+                text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return text
+    }
+
+    static func formEncoded(_ text: String) -> String {
+        var text = text
+        return text.withUTF8 { String(decoding: formEncoded(UnsafeRawBufferPointer($0)), as: UTF8.self) }
+    }
+
+    /// Whether a byte needs no encoding (RFC 3986 section 2.3).
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte.asciiLowercased)
+            || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
+    }
+
+    /// Parses a query. A name that occurs twice makes it invalid (RFC 6749 section 3.1).
+    static func query(_ text: String) -> [String: String]? {
+        var fields: [String: String] = [:]
+        for part in text.split(separator: "&") {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(decoded)
+            guard let name = pair[0], let value = pair.count == 2 ? pair[1] : "" else { return nil }
+            guard fields.updateValue(value, forKey: name) == nil else { return nil }  // guard: oauth-parameter-twice
+        }
+        return fields
+    }
+
+    /// Decodes a name or value of a query; `nil` if it is malformed or contains control characters.
+    private static func decoded(_ text: Substring) -> String? {
+        var (bytes, rest): ([UInt8], Substring.UTF8View) = ([], text.utf8)
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "+"): bytes.append(0x20)
+            case UInt8(ascii: "%"):
+                guard let digits = String(rest.prefix(2)), digits.count == 2, let value = UInt8(digits, radix: 16)
+                else {
+                    return nil
+                }
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            default: bytes.append(byte)
+            }
+        }
+        guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,78 @@
+internal import JSONText
+public import WatchwordProtocol
+
+/// What a person has granted to the broker at an authorization server: a refresh token, and what belongs to it. Stored in the
+/// keyring.
+public struct TokenGrant: Sendable, Equatable {
+    /// What a grant is for. There is one grant for each.
+    public struct Key: Sendable, Hashable {
+        /// The resource of the rule.
+        public let resource: String
+        public let issuer: String
+        /// The configured client id; empty if the client was registered.
+        public let clientID: String
+    }
+
+    public let key: Key
+    /// The granted scopes, sorted.
+    public internal(set) var scopes: [String]
+    public internal(set) var refresh: Secret
+    /// The client that was registered (RFC 7591), if there was none in the configuration.
+    var registered: OAuthClient?
+    /// The scopes that were requested, but not granted.
+    var denied: [String] = []
+
+    /// Names the item of a grant.
+    private static let marker: ExactText = "watchword-grant"
+
+    init(_ key: Key, scopes: [String], refresh: Secret, registered: OAuthClient?) {
+        (self.key, self.scopes, self.refresh, self.registered) = (key, scopes, refresh, registered)
+    }
+
+    // MARK: The keyring
+
+    /// The query that finds all grants.
+    public static let query: [ExactText: ExactText] = [marker: "1"]
+
+    public static func attributes(of key: Key) -> [ExactText: ExactText] {
+        [
+            marker: "1", "resource": ExactText(key.resource), "issuer": ExactText(key.issuer),
+            "client-id": ExactText(key.clientID),
+        ]
+    }
+
+    /// The label, which programs that manage the keyring show.
+    public var label: String { "Login at \(key.issuer.shortened) for \(key.resource.shortened)" }
+
+    /// Returns the contents of the item.
+    public var secret: Secret {
+        let client: JSON? = registered.map { client in
+            [
+                "id": .string(client.id),
+                "secret": client.secret.flatMap { $0.withUnsafeBytes { JSON.string(secret: $0) } },
+            ]
+        }
+        let json: JSON = [
+            "refreshToken": refresh.withUnsafeBytes { JSON.string(secret: $0) },
+            "scopes": .array(scopes.map { .string($0) }), "denied": .array(denied.map { .string($0) }),
+            "client": client,
+        ]
+        var text = json.serialized()
+        defer { text.withUnsafeMutableBytes(FrontBuffer.wipe) }
+        return text.withUnsafeBytes { Secret(copying: $0) }
+    }
+
+    /// Reads an item; `nil` if it is not that of a grant, or locked.
+    public init?(_ item: KeyringItem) {
+        guard item.attributes[Self.marker] == "1", let resource = item.attributes["resource"],
+            let issuer = item.attributes["issuer"], let client = item.attributes["client-id"],
+            let json = item.secret.flatMap({ $0.withUnsafeBytes { OAuthDocument.parse(Array($0)) } }),
+            let refresh = json.secret("refreshToken"), !refresh.isEmpty
+        else { return nil }
+        key = Key(resource: resource.string, issuer: issuer.string, clientID: client.string)
+        scopes = json.strings("scopes")
+        denied = json.strings("denied")
+        self.refresh = refresh
+        registered = json["client"]?["id"]?.string.map { OAuthClient(id: $0, secret: json["client"]?.secret("secret")) }
+    }
+}

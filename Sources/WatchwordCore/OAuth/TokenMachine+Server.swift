@@ -1,0 +1,217 @@
+internal import WatchwordProtocol
+
+/// Finds the authorization server, and decides how to get a token from it.
+extension TokenMachine {
+    mutating func start() throws(FetchFailure) -> [Command] {
+        if rule.flow == .registry { return try requestFromRegistry() }
+        if let issuer = rule.issuer { return try findServer(issuer) }
+        var places = WellKnown.resourceMetadata(of: query.url)
+        if let text = query.challenge.metadata {
+            // Another host could name its own authorization server (RFC 9728 section 7.7).
+            // guard: oauth-metadata-origin
+            guard let url = try? FetchURL(text), url.origin == query.url.origin else {
+                throw FetchFailure(
+                    .loginFailed,
+                    "\(query.url.origin.text) refers to metadata at another place, \(DisplayURL.text(text)), which is not "
+                        + "used; set issuer in the configuration")
+            }
+            places = [url]
+        }
+        return findIssuer(at: places)
+    }
+
+    private mutating func findIssuer(at places: [FetchURL]) -> [Command] {
+        state = .findingIssuer(next: Array(places.dropFirst()))
+        return [.send(OAuthRequest(document: places[0]))]
+    }
+
+    mutating func foundIssuer(
+        _ reply: Result<OAuthReply, FetchFailure>, _ next: [FetchURL]
+    ) throws(FetchFailure) -> [Command] {
+        let reply = try reply.get()
+        guard reply.status == 200 else {
+            if !next.isEmpty { return findIssuer(at: next) }
+            throw FetchFailure(
+                .loginFailed,
+                "cannot find out where to log in for \(query.url.origin.text): it has no metadata (status "
+                    + "\(reply.status)); set issuer in the configuration")
+        }
+        let found = try ProtectedResource(reply.body, for: query.url)
+        resource = resource ?? found.identifier
+        if scopes.isEmpty { scopes = found.scopes.united(with: []) }
+        return try findServer(found.issuer)
+    }
+
+    private mutating func findServer(_ issuer: String) throws(FetchFailure) -> [Command] {
+        guard let url = try? FetchURL(issuer), url.isSecureEnough else {
+            throw .login(at: issuer, "the issuer is not a URL with https")
+        }
+        return findServer(issuer, at: WellKnown.serverMetadata(of: url))
+    }
+
+    private mutating func findServer(_ issuer: String, at places: [FetchURL]) -> [Command] {
+        state = .findingServer(issuer: issuer, next: Array(places.dropFirst()))
+        return [.send(OAuthRequest(document: places[0]))]
+    }
+
+    mutating func foundServer(
+        _ reply: Result<OAuthReply, FetchFailure>, _ issuer: String, _ next: [FetchURL], _ clock: Clock
+    ) throws(FetchFailure) -> [Command] {
+        let reply = try reply.get()
+        guard reply.status == 200 else {
+            if !next.isEmpty { return findServer(issuer, at: next) }
+            throw .login(at: issuer, "it has no metadata (status \(reply.status)); check issuer in the configuration")
+        }
+        server = try AuthorizationServer(reply.body, for: issuer)
+        if rule.flow == .clientCredentials { return try requestAsClient() }
+        return lookUp(isFresh: false, tried: nil)
+    }
+
+    // MARK: Grants
+
+    var key: TokenGrant.Key {
+        TokenGrant.Key(resource: rule.resource, issuer: server?.issuer ?? "", clientID: rule.clientID ?? "")
+    }
+
+    private mutating func lookUp(isFresh: Bool, tried: Secret?) -> [Command] {
+        state = .lookingUp(tried: tried)
+        return [.lookUp(key, isFresh: isFresh)]
+    }
+
+    /// - Parameter tried: a refresh token that the server has refused.
+    mutating func found(_ grant: TokenGrant?, tried: Secret?, _ clock: Clock) throws(FetchFailure) -> [Command] {
+        self.grant = grant
+        guard let grant, grant.refresh != tried else {
+            return try (grant == nil ? [] : [.forget(key)]) + askPerson(clock)
+        }
+        registered = grant.registered
+        if query.challenge.isInsufficient, !Set(grant.scopes).isSuperset(of: query.challenge.scopes) {
+            // What the server did not grant is not requested again (RFC 6749 section 3.3).
+            let denied = grant.denied.filter(query.challenge.scopes.contains)
+            guard denied.isEmpty else { throw notGranted(denied) }  // guard: oauth-denied-scope
+            scopes = scopes.united(with: grant.scopes)
+            return try askPerson(clock)
+        }
+        if query.needsLogin { return try askPerson(clock) }
+        guard let server, let client else { throw .unexpectedEvent }
+        state = .refreshing(grant)
+        var form = [("grant_type", Secret(joining: [.text("refresh_token")])), ("refresh_token", grant.refresh)]
+        if let resource { form.append(("resource", Secret(joining: [.text(resource)]))) }
+        return [.send(OAuthRequest(try server.required(\.token, "token"), form: form, client: client, server))]
+    }
+
+    mutating func refreshed(_ grant: TokenGrant, _ reply: OAuthReply, _ clock: Clock) throws(FetchFailure) -> [Command]
+    {
+        switch try TokenReply(reply, from: grant.key.issuer) {
+        case .token(let token): return try use(token, previous: grant, clock)
+        case .refused("invalid_grant"): return lookUp(isFresh: true, tried: grant.refresh)
+        // Some servers do not say why. The grant is replaced by the next login.
+        case .refused(""): return try askPerson(clock)
+        case .refused(let code): throw refused(code)
+        case .unavailable(let status): throw unavailable(status)
+        }
+    }
+
+    // MARK: Without a person
+
+    private mutating func requestAsClient() throws(FetchFailure) -> [Command] {
+        guard let server, let client else { throw .unexpectedEvent }
+        var form = [("grant_type", Secret(joining: [.text("client_credentials")]))]
+        if !scopes.isEmpty { form.append(("scope", Secret(joining: [.text(scopes.joined(separator: " "))]))) }
+        if let resource { form.append(("resource", Secret(joining: [.text(resource)]))) }
+        state = .requesting
+        return [.send(OAuthRequest(try server.required(\.token, "token"), form: form, client: client, server))]
+    }
+
+    /// Requests a token from the service that the challenge names, as container registries do.
+    private mutating func requestFromRegistry() throws(FetchFailure) -> [Command] {
+        // The service gets the password of the user.
+        // guard: oauth-token-service
+        guard let realm = query.challenge.realm, let url = try? FetchURL(realm), url.isSecureEnough,
+            let service = rule.issuer.flatMap({ try? FetchURL($0) }), url.origin == service.origin
+        else {
+            throw FetchFailure(
+                .loginFailed,
+                "\(query.url.origin.text) names a token service that is not configured, "
+                    + "\(DisplayURL.text(query.challenge.realm ?? "none")); set issuer in the configuration to its origin"
+            )
+        }
+        var parameters = query.challenge.service.map { [("service", $0)] } ?? []
+        parameters += query.challenge.scopes.map { ("scope", $0) }
+        let text = parameters.map { "\($0)=\(OAuthText.formEncoded($1))" }.joined(separator: "&")
+        let whole = [url.query, text.isEmpty ? nil : text].compactMap(\.self).joined(separator: "&")
+        state = .requesting
+        let target = FetchURL(origin: url.origin, path: url.path, query: whole.isEmpty ? nil : whole)
+        return [.send(OAuthRequest(registry: target, needsLogin: query.needsLogin))]
+    }
+
+    mutating func received(_ reply: OAuthReply, _ clock: Clock) throws(FetchFailure) -> [Command] {
+        switch try TokenReply(reply, from: rule.issuer ?? "") {
+        case .token(let token): return try use(token, previous: nil, clock)
+        case .refused(let code): throw refused(code.isEmpty ? "status \(reply.status)" : code)
+        case .unavailable(let status): throw unavailable(status)
+        }
+    }
+
+    // MARK: Tokens
+
+    /// Ends with a token. A refresh token is stored before the access token is used, because the server may have invalidated
+    /// the previous one.
+    mutating func use(
+        _ token: IssuedToken, previous: TokenGrant?, visit: Int? = nil, _ clock: Clock
+    ) throws(FetchFailure) -> [Command] {
+        guard !token.isBound else { throw .login(at: key.issuer, "it sent a token that is bound to another key") }
+        let granted = token.scopes ?? previous?.scopes ?? scopes
+        let missing = query.challenge.scopes.filter { !granted.contains($0) }
+        var credential = LoginCredential(form: .token, secret: token.access, persistence: .forSession)
+        credential.path = resourcePath
+        credential.expiresAt = token.renewal.map { clock.sinceEpoch + $0 }
+        if missing.isEmpty { credential.scope = BearerScope(granted.joined(separator: " ")) }
+        var outcome = TokenOutcome.token(credential)
+        if query.challenge.isInsufficient, !missing.isEmpty, rule.flow != .registry {
+            outcome = .failed(notGranted(missing))
+        }
+        guard let refresh = token.refresh ?? previous?.refresh, rule.flow != .registry else {
+            return finish(outcome, visit: visit)
+        }
+        var grant = TokenGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)
+        grant.denied = scopes.filter { !granted.contains($0) }
+        self.grant = grant
+        if grant == previous { return finish(outcome, visit: visit) }
+        state = .storing(outcome, visit: visit)
+        return [.store(grant)]  // guard: oauth-stored-before-use
+    }
+
+    /// The path of the resource; `nil` for a whole server.
+    private var resourcePath: ExactText? {
+        guard let url = try? FetchURL(rule.resource), url.path != "/" else { return nil }
+        return url.path
+    }
+
+    // MARK: Failures
+
+    func refused(_ code: String) -> FetchFailure {
+        let advice =
+            switch code {
+            case "invalid_client", "unauthorized_client": "check client-id and the client's secret in the configuration"
+            case "invalid_scope": "check scopes in the configuration"
+            case "invalid_target": "check resource in the configuration"
+            default: "try again"
+            }
+        return .login(
+            at: key.issuer.isEmpty ? rule.issuer ?? "" : key.issuer, "it refused: \(code.shortened); \(advice)")
+    }
+
+    func unavailable(_ status: Int) -> FetchFailure {
+        .login(
+            at: key.issuer.isEmpty ? rule.issuer ?? "" : key.issuer,
+            "it is not available (status \(status)); try again later")
+    }
+
+    private func notGranted(_ scopes: [String]) -> FetchFailure {
+        .login(
+            at: key.issuer,
+            "it did not grant \(scopes.joined(separator: " ").shortened), which \(query.url.origin.text) requires; "
+                + "forget the login to ask for it again")
+    }
+}

@@ -1,0 +1,69 @@
+public import WatchwordProtocol
+
+/// What a fetch needs a token for.
+public struct TokenQuery: Sendable, Equatable {
+    public let rule: OAuthRule
+    /// The URL of the request that was challenged.
+    public let url: FetchURL
+    public let challenge: BearerParameters
+    /// Whether a token that was obtained without a person was refused, so that a person has to log in again.
+    public let needsLogin: Bool
+    /// Whether there is a respondent for a login.
+    public let mayAsk: Bool
+
+    /// Two fetches with the same purpose share one token.
+    public var purpose: Purpose {
+        Purpose(
+            resource: rule.resource, realm: rule.flow == .registry ? challenge.realm : nil, service: challenge.service,
+            scopes: scopes, needsLogin: needsLogin)
+    }
+
+    public struct Purpose: Sendable, Hashable {
+        public let resource: String
+        let realm: String?
+        let service: String?
+        let scopes: [String]
+        let needsLogin: Bool
+    }
+
+    /// The scopes to request: those of the configuration, or else of the challenge. Missing ones are added to both.
+    var scopes: [String] {
+        let known = rule.scopes.isEmpty || rule.flow == .registry ? challenge.scopes : rule.scopes
+        return known.united(with: challenge.isInsufficient ? challenge.scopes : [])
+    }
+}
+
+/// The parameters of a challenge for `Bearer` that say where to get a token (RFC 6750 section 3, RFC 9728 section 5.1).
+public struct BearerParameters: Sendable, Equatable {
+    public var realm: String?
+    public var service: String?
+    /// The URL of the metadata of the resource.
+    public var metadata: String?
+    public var scopes: [String] = []
+    /// Whether a token was sent whose scope is insufficient.
+    public var isInsufficient = false
+
+    public init() {}
+
+    init(_ parameters: [String: String], realm: ExactText?) {
+        self.realm = realm?.string
+        (service, metadata) = (parameters["service"], parameters["resource_metadata"])
+        scopes = (parameters["scope"] ?? "").split(separator: " ").map(String.init)
+        isInsufficient = parameters["error"] == "insufficient_scope"
+    }
+}
+
+/// The end of the search for a token.
+public enum TokenOutcome: Sendable, Equatable {
+    case token(LoginCredential)
+    /// A person has to log in; the token arrives as the answer to the question about it.
+    case login(TokenLogin)
+    /// There is no token, and nobody to ask for a login.
+    case nothing
+    case failed(FetchFailure)
+}
+
+extension [String] {
+    /// The elements of both, sorted and without duplicates.
+    func united(with other: [String]) -> [String] { Set(self).union(other).sorted() }
+}
