@@ -93,6 +93,9 @@ class Stage:
                 assert broker.stop() == 0, broker.log
         for client in self.clients:
             schemas.check_messages(client.messages)
+        for server in self.servers:
+            for secret, may_reach_resources in getattr(server, "issued_secrets", dict)().items():
+                self.secrets.setdefault(secret, (server, *(server.resources if may_reach_resources else ())))
         for secret, allowed in self.secrets.items():
             places = {f"server on port {server.port}": server.wire for server in [*self.servers, *self.watched] if server not in allowed}
             places.update({f"client {index}": client.received_bytes for index, client in enumerate(self.clients)})

@@ -11,6 +11,8 @@ from . import forwarding, leaks, proxies, softhsm
 from . import kerberos as krb
 from . import ntlm as rig_ntlm
 from . import tls as rig_tls
+from .authorization_server import AuthorizationServer
+from .protected_resource import ProtectedResource
 
 
 @contextlib.contextmanager
@@ -134,6 +136,26 @@ def client_nginx(tmp_path_factory, certificates):
             return started[verify, protocols]
 
         yield start
+
+
+class OAuthPair:
+    """A scripted authorization server, and a resource that requires its tokens, which the stage searches for secrets."""
+
+    def __init__(self, stage, certificates=None, **more):
+        self.server = stage.server(AuthorizationServer(certificates, **more))
+        self.resource = stage.server(ProtectedResource(self.server, certificates))
+
+
+@pytest.fixture
+def oauth(stage):
+    """`oauth.server` and `oauth.resource`, over plain http."""
+    return OAuthPair(stage)
+
+
+@pytest.fixture
+def oauth_tls(stage, certificates):
+    """The same over https, with certificates of `certificates / "ca.pem"`."""
+    return OAuthPair(stage, certificates)
 
 
 @pytest.fixture(scope="session")

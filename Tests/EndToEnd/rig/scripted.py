@@ -20,6 +20,26 @@ class Request:
     def authorization(self):
         return self.header("Authorization")
 
+    @property
+    def path(self):
+        return urllib.parse.urlsplit(self.target).path
+
+    @property
+    def query(self):
+        return dict(self.query_pairs)
+
+    @property
+    def query_pairs(self):
+        return urllib.parse.parse_qsl(urllib.parse.urlsplit(self.target).query, keep_blank_values=True)
+
+    @property
+    def form(self):
+        return dict(self.form_pairs)
+
+    @property
+    def form_pairs(self):
+        return urllib.parse.parse_qsl(self.body.decode("latin-1"), keep_blank_values=True)
+
 
 def response(status, body=b"", *headers):
     lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers]

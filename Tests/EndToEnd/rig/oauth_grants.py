@@ -1,0 +1,113 @@
+"""The memory of a scripted authorization server: clients, grants, codes, devices and tokens."""
+import dataclasses
+import time
+import urllib.parse
+
+from .dpop import Proofs
+
+ALL_GRANTS = ("authorization_code", "refresh_token", "client_credentials", "urn:ietf:params:oauth:grant-type:device_code")
+DEVICE_GRANT = ALL_GRANTS[3]
+
+
+@dataclasses.dataclass
+class Client:
+    """A registered client; public without a secret. Without `redirect_uris`, every literal loopback URI is right, otherwise only
+    these, in which the port does not count if `any_port` is set (RFC 8252 section 7.3)."""
+    name: str
+    secret: str | None = None
+    redirect_uris: tuple = ()
+    any_port: bool = True
+    grants: tuple = ALL_GRANTS
+
+    def accepts(self, uri):
+        parts = urllib.parse.urlsplit(uri)
+        if not self.redirect_uris:
+            return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1") and not parts.fragment
+        return any(uri == one or self.any_port and _without_port(uri) == _without_port(one) for one in self.redirect_uris)
+
+
+def _without_port(uri):
+    parts = urllib.parse.urlsplit(uri)
+    return parts.scheme, parts.hostname, parts.path, parts.query, parts.fragment
+
+
+@dataclasses.dataclass
+class Grant:
+    """The scopes and resources granted by a user, or to a client for itself. All its tokens are a family: reuse of a refresh token kills them all."""
+    client: Client
+    scopes: tuple
+    resources: tuple = ()
+    nonce: str | None = None
+    jkt: str | None = None
+    tokens: list = dataclasses.field(default_factory=list)
+
+    def revoke(self):
+        for token in self.tokens:
+            token.revoked = True
+
+
+@dataclasses.dataclass
+class Token:
+    """An access or refresh token. `expires` is in seconds of the server's clock; `used` is set for a refresh token that was
+    exchanged; `jkt` is the thumbprint of the key to which it is bound."""
+    value: str
+    kind: str
+    grant: Grant
+    scopes: tuple
+    expires: float | None
+    resources: tuple = ()
+    jkt: str | None = None
+    revoked: bool = False
+    used: bool = False
+
+
+@dataclasses.dataclass
+class Code:
+    value: str
+    grant: Grant
+    redirect_uri: str
+    challenge: str
+    expires: float
+    used: bool = False
+
+
+@dataclasses.dataclass
+class Device:
+    """A device authorization. `state` is pending, approved or denied; `polls` are the times of the polls."""
+    code: str
+    user_code: str
+    grant: Grant
+    expires: float
+    interval: float
+    state: str = "pending"
+    polls: list = dataclasses.field(default_factory=list)
+    slow_downs: int = 0
+    used: bool = False
+
+
+class Clock:
+    """The server's clock, which a test can advance."""
+
+    def __init__(self):
+        self.offset = 0
+
+    def now(self):
+        return time.time() + self.offset
+
+
+@dataclasses.dataclass
+class Memory:
+    clients: dict = dataclasses.field(default_factory=dict)
+    grants: list = dataclasses.field(default_factory=list)
+    tokens: list = dataclasses.field(default_factory=list)
+    codes: list = dataclasses.field(default_factory=list)
+    devices: list = dataclasses.field(default_factory=list)
+    clock: Clock = dataclasses.field(default_factory=Clock)
+    proofs: Proofs = dataclasses.field(default_factory=Proofs)
+
+    def token(self, value, kind=None):
+        """Returns the token with this value, whether valid or not."""
+        return next((token for token in self.tokens if token.value == value and kind in (None, token.kind)), None)
+
+    def is_valid(self, token):
+        return not token.revoked and not token.used and (token.expires is None or self.clock.now() < token.expires)

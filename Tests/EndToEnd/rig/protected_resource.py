@@ -1,0 +1,116 @@
+"""A scripted resource that requires the tokens of a scripted authorization server (RFC 6750, RFC 9449 and RFC 9728)."""
+import dataclasses
+
+from .dpop import BadProof
+from .oauth_answers import altered, dated, json_answer, page, redirect
+from .oauth_site import Site
+
+
+@dataclasses.dataclass
+class Settings:
+    """The settings that `config` changes. `resource_metadata` is True (the right URL), None (left out) or another URL; `scope` and `realm` are
+    parameters of the challenge, left out if None; `challenge` replaces all challenges."""
+    resource_metadata: object = True
+    realm: str | None = "api"
+    scope: str | None = "read"
+    challenge: str | None = None
+    #: Where the metadata is found (inserted, root), and changes, as those of the authorization server.
+    metadata_at: tuple = ("inserted",)
+    metadata: dict = dataclasses.field(default_factory=dict)
+    #: Whether a token must have been requested for this resource (RFC 8707).
+    checks_audience: bool = False
+    #: The status of insufficient_scope; registries use 401.
+    insufficient_status: int = 403
+    #: Whether challenges and metadata offer DPoP.
+    dpop: bool = False
+
+
+class ProtectedResource(Site):
+    """PATH and everything below require a token with the scope read; below PATH/w, write. `PATH/redirect?to=URL` redirects with
+    a valid token. Everything else is open.
+
+    `presented` are the pairs of scheme and token of all requests, (None, None) without a token.
+    """
+
+    def __init__(self, authorization, certificates=None, path="/api", body=b"for the bearer\n"):
+        self.authorization, self.settings, self.path, self.body = authorization, Settings(), path, body
+        self.presented = []
+        authorization.resources.append(self)
+        super().__init__(certificates)
+        self.identifier = self.url + path
+        self.metadata_url = f"{self.url}/.well-known/oauth-protected-resource{path}"
+
+    def metadata(self):
+        """The correct metadata, without the changes of the settings."""
+        document = {"resource": self.identifier, "authorization_servers": [self.authorization.issuer],
+                    "scopes_supported": ["read", "write"], "bearer_methods_supported": ["header"]}
+        return {**document, **({"dpop_signing_alg_values_supported": ["ES256"]} if self.settings.dpop else {})}
+
+    def _place(self, request):
+        return "metadata" if "/.well-known/" in request.path else request.path
+
+    def _refuse(self, request, refusal):
+        return self._challenge(401, refusal.code)
+
+    def _challenge(self, status, code=None, scope=None):
+        settings = self.settings
+        metadata = self.metadata_url if settings.resource_metadata is True else settings.resource_metadata
+        parameters = {"realm": settings.realm, "resource_metadata": metadata, "scope": scope or settings.scope, "error": code}
+        text = ", ".join(f'{name}="{value}"' for name, value in parameters.items() if value)
+        fields = [f"WWW-Authenticate: Bearer {text}".rstrip()]
+        if settings.dpop:
+            fields.append(f"WWW-Authenticate: DPoP {text}, algs=\"ES256\"")
+        if settings.challenge is not None:
+            fields = [f"WWW-Authenticate: {settings.challenge}"]
+        return dated(status, b"please log in", *fields, *(self.authorization.nonce_field() if settings.dpop else []))
+
+    def _answer(self, request):
+        if self._place(request) == "metadata":
+            return self._metadata(request)
+        if request.path != self.path and not request.path.startswith(self.path + "/"):
+            return page(200, "open")
+        if "access_token" in request.query or "access_token" in request.form:
+            self.problems.append("a token in the query or in the body")
+        fields = [value for name, value in request.headers if name.lower() == "authorization"]
+        if len(fields) > 1:
+            self.problems.append("two Authorization fields")
+        scheme, _, value = (fields or [""])[0].partition(" ")
+        self.presented.append((scheme or None, value or None))
+        if not fields:
+            return self._challenge(401)
+        code = self._problem(request, scheme.lower(), value)
+        if code:
+            return self._challenge(401, code)
+        scopes = self.authorization.memory.token(value).scopes
+        needed = "write" if (request.path + "/").startswith(self.path + "/w/") else "read"
+        if needed not in scopes:
+            return self._challenge(self.settings.insufficient_status, "insufficient_scope", " ".join(dict.fromkeys(["read", needed])))
+        if request.path == self.path + "/redirect":
+            return redirect(302, request.query["to"])
+        return dated(200, self.body)
+
+    def _metadata(self, request):
+        forms = {"inserted": f"/.well-known/oauth-protected-resource{self.path}", "root": "/.well-known/oauth-protected-resource"}
+        if request.target not in [forms[name] for name in self.settings.metadata_at]:
+            return page(404, "not found")
+        return json_answer(200, altered(self.metadata(), self.settings.metadata))
+
+    def _problem(self, request, scheme, value):
+        """Returns the code of the error of the request's token, or None."""
+        authorization = self.authorization
+        with authorization.lock:
+            token = authorization.memory.token(value, "access")
+            if token is None or not authorization.memory.is_valid(token):
+                return "invalid_token"
+            if self.settings.checks_audience and self.identifier not in token.resources:
+                return "invalid_token"
+            if scheme != ("dpop" if token.jkt else "bearer"):
+                self.problems.append(f"the scheme {scheme} for a token that is {'bound' if token.jkt else 'not bound'}")
+                return "invalid_token"
+            if not token.jkt:
+                return None
+            try:
+                jkt = authorization.memory.proofs.check(request, self.url + request.path, value)
+            except BadProof as problem:
+                return problem.code
+            return None if jkt == token.jkt else "invalid_dpop_proof" if jkt is None else "invalid_token"

@@ -1,0 +1,134 @@
+"""A person's browser, without a display: follows redirects, and keeps cookies."""
+import dataclasses
+import http.client
+import pwd
+import ssl
+import subprocess
+import urllib.parse
+
+from .servers import find
+
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+@dataclasses.dataclass
+class Page:
+    """The end of a visit. `history` are the URLs that redirected, oldest first."""
+    url: str
+    status: int
+    headers: list
+    body: bytes
+    history: list = dataclasses.field(default_factory=list)
+
+    def header(self, name):
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+    @property
+    def location(self):
+        target = self.header("Location")
+        return urllib.parse.urljoin(self.url, target) if target is not None else None
+
+
+def is_loopback(url):
+    return urllib.parse.urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+
+
+def request(url, method="GET", headers=None, body=None, host=None, authority=None, seconds=30):
+    """Makes one request without following redirects; returns the page. `host` replaces the field Host, and `authority` is the
+    file of a certificate authority to trust."""
+    parts = urllib.parse.urlsplit(url)
+    assert is_loopback(url), f"{url} is not on this machine"
+    if parts.scheme == "https":
+        connection = http.client.HTTPSConnection(parts.netloc, timeout=seconds, context=ssl.create_default_context(cafile=authority))
+    else:
+        connection = http.client.HTTPConnection(parts.netloc, timeout=seconds)
+    try:
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.putrequest(method, target, skip_host=True)
+        connection.putheader("Host", parts.netloc if host is None else host)
+        for name, value in (headers or {}).items():
+            connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return Page(url, answer.status, answer.getheaders(), answer.read())
+    finally:
+        connection.close()
+
+
+def visit(url, jar=None, authority=None):
+    """Opens a page like a browser, without following a redirect. `jar` maps (host, name) to the value of a cookie; ports share
+    cookies (RFC 6265 section 8.5)."""
+    jar = {} if jar is None else jar
+    host = urllib.parse.urlsplit(url).hostname
+    cookies = "; ".join(f"{name}={value}" for (owner, name), value in jar.items() if owner == host)
+    headers = {"User-Agent": "browser", "Accept": "text/html", **({"Cookie": cookies} if cookies else {})}
+    page = request(url, headers=headers, authority=authority)
+    for name, value in page.headers:
+        if name.lower() == "set-cookie":
+            key, _, content = value.partition(";")[0].partition("=")
+            jar[host, key.strip()] = content.strip()
+    return page
+
+
+def open_login(url, jar=None, authority=None, until=lambda url: False, limit=10):
+    """Opens `url` and follows its redirects, up to one whose target fulfils `until`; returns the last page."""
+    jar, history = {} if jar is None else jar, []
+    while True:
+        page = visit(url, jar, authority)
+        page.history = history
+        if page.status not in REDIRECTS or page.location is None or until(page.location):
+            return page
+        history = [*history, url]
+        assert len(history) <= limit, f"too many redirects: {history}"
+        url = page.location
+
+
+class Redirect:
+    """The redirect back to the program, not yet followed. `parameters` are those of its query, in order."""
+
+    def __init__(self, url):
+        self.url = url
+        self.parameters = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query, keep_blank_values=True))
+
+    def altered(self, **changes):
+        """Returns a redirect with other parameters; None removes one."""
+        parameters = {name: value for name, value in {**self.parameters, **changes}.items() if value is not None}
+        return Redirect(urllib.parse.urlsplit(self.url)._replace(query=urllib.parse.urlencode(parameters)).geturl())
+
+    def at(self, path):
+        """Returns the redirect with another path."""
+        return Redirect(urllib.parse.urlsplit(self.url)._replace(path=path).geturl())
+
+    def follow(self, **more):
+        """Returns the program's answer. `more` are arguments of `request`, such as `host`, `method` and `headers`."""
+        return request(self.url, **more)
+
+    def follow_as(self, user):
+        return request_as(user, self.url)
+
+
+def hold_redirect(url, jar=None, authority=None):
+    """Logs in like `open_login`, but returns the redirect back to the program without following it."""
+    parts = urllib.parse.parse_qs(urllib.parse.urlsplit(url).query)
+    expected = parts.get("redirect_uri", [None])[0]
+    is_return = lambda target: target.partition("?")[0] == expected if expected else _returns(target)
+    page = open_login(url, jar, authority, until=is_return)
+    assert page.location is not None, f"{page.url} answered {page.status} {page.body[:200]!r}"
+    return Redirect(page.location)
+
+
+def _returns(target):
+    """Whether a URL looks like the end of a login, for a start whose redirect URI is not visible."""
+    names = {name for name, _ in urllib.parse.parse_qsl(urllib.parse.urlsplit(target).query)}
+    return "redirect_uri" not in names and bool(names & {"code", "error"})
+
+
+def request_as(user, url):
+    """Makes a request as another user of the machine, which only root can do; returns its status, or None without a response."""
+    account = pwd.getpwnam(user)
+    done = subprocess.run(
+        [find("curl"), "-q", "-s", "-m", "10", "--noproxy", "*", "-o", "/dev/null", "-w", "%{http_code}", url],
+        capture_output=True, text=True, timeout=30, user=account.pw_uid, group=account.pw_gid, extra_groups=[], cwd="/", env={})
+    return int(done.stdout) or None
