@@ -22,10 +22,11 @@ public struct BrokerOptions: Sendable {
     public var netrcFile: String?
     /// Commands that print passwords, which are used after the netrc file; the first one for a host.
     public var credentialCommands: [CredentialCommand] = []
+    /// The rules for tokens of OAuth: those of the configuration and the presets, those of the longest resources first.
+    public var oauthRules: [OAuthRule] = [] { didSet { tokens = OAuthRules(oauthRules) } }
+    private(set) var tokens = OAuthRules([])
     /// Whether a netrc file or a command can supply logins.
     var usesNetrc: Bool { netrcFile != nil || !credentialCommands.isEmpty }
-    /// How tokens are obtained.
-    public var tokens = OAuthRules()
     /// The fronts that are open as long as the broker runs.
     public var fronts = FrontOptions()
     public var quotaLimits = QuotaLimits()

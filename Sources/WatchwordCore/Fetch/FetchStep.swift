@@ -84,7 +84,7 @@ public struct FetchEnvironment: Sendable {
     public init(
         now: Duration, sinceEpoch: Duration? = nil, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
         schemes: SchemeRules = SchemeRules(), usesNetrc: Bool = false,
-        tokens: OAuthRules = OAuthRules(), clientNonces: ClientNonces = .random
+        tokens: OAuthRules = OAuthRules([]), clientNonces: ClientNonces = .random
     ) {
         self.now = now
         self.sinceEpoch = sinceEpoch ?? now

@@ -57,7 +57,8 @@ enum ExitStatus {
         case .tooLarge: 63
         case .bodyNotReplayable: 65
         case .bodyIncomplete: readError
-        case .challengeCancelled, .challengeTimedOut, .tooManyAttempts, .invalidAnswer, .denied, .serverNotAuthentic:
+        case .challengeCancelled, .challengeTimedOut, .tooManyAttempts, .invalidAnswer, .denied, .serverNotAuthentic,
+            .loginFailed:
             loginDenied
         case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .internalError, .busy, .shuttingDown,
             .unknownFetch, .protocolViolation, .locked, .unknownCredential, .keyringUnavailable, .unknownResume,
