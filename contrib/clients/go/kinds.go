@@ -50,4 +50,5 @@ const (
 	KindBodyNotReplayable         Kind = "bodyNotReplayable"
 	KindBodyIncomplete            Kind = "bodyIncomplete"
 	KindNoAgent                   Kind = "noAgent"
+	KindLoginFailed               Kind = "loginFailed"
 )
