@@ -1,13 +1,14 @@
 """Logins in a browser for Bearer: the broker gets the token, at a scripted authorization server and resource."""
 import contextlib
-import threading
-import time
+import os
+import sys
 
 import pytest
 
 from rig import tiny_browser
 from rig.authorization_server import AuthorizationServer
 from rig.bodies import eventually
+from rig.client import Client
 from rig.protected_resource import ProtectedResource
 
 
@@ -142,7 +143,6 @@ def test_a_scope_that_is_not_granted_is_not_asked_for_again(stage, site):
     error = client.wait(call[0])["error"]
     assert error["data"]["kind"] == "loginFailed" and "did not grant write" in error["message"], error
     assert client.fetch(site.url)["result"]["status"] == 200
-    time.sleep(0)
     error = client.fetch(site.url + "/w")["error"]
     assert error["data"]["kind"] == "loginFailed", error
     assert client.challenges.empty() and len(site.server.authorizations) == 2
@@ -190,3 +190,117 @@ def test_a_token_typed_by_hand_still_answers(stage, site):
     stage.secrets[token] = (site.server, site.resource)
     other.reply(challenge, {"action": "credential", "credential": {"type": "token", "token": token}})
     assert statuses(other, call) == [200]
+
+
+def test_a_token_in_use_is_renewed_before_it_expires(stage, site):
+    site.server.config(expires_in=3)
+    client = stage.client(broker=site.broker())
+    call = started(client, site.url)
+    log_in(client)
+    assert statuses(client, call) == [200]
+
+    def renewed():
+        assert client.fetch(site.url)["result"]["exchanges"] == 1, "no request is sent without a token"
+        return len(site.server.access_tokens) > 1
+
+    eventually(renewed, "the token is renewed")
+    assert None not in site.sent_tokens()[1:] and client.challenges.empty()
+
+
+def test_a_login_is_kept_in_the_keyring(stage, site, gnome):
+    broker = site.broker(environment=gnome.environment)
+    client = stage.client(broker=broker)
+    call = started(client, site.url)
+    log_in(client)
+    assert statuses(client, call) == [200]
+    listed = client.call("credential/list")["result"]["credentials"]
+    kept = [one for one in listed if one["source"] == "keyring"]
+    assert [(one["type"], one["persistence"], one["protectionSpace"]["authenticationMethod"]) for one in kept] == [("token", "permanent", "bearer")]
+    assert broker.stop() == 0
+    broker = site.broker(environment=gnome.environment)
+    client = stage.client(broker=broker)
+    assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty()
+    assert len(site.server.authorizations) == 1 and len(site.server.refresh_tokens) == 2
+
+
+@pytest.mark.parametrize("by", ["pattern", "keyring", "session"])
+def test_forgetting_a_login_revokes_it(stage, site, gnome, by):
+    client = stage.client(broker=site.broker(environment=gnome.environment))
+    call = started(client, site.url)
+    log_in(client)
+    assert statuses(client, call) == [200]
+    listed = client.call("credential/list")["result"]["credentials"]
+    found = {one["source"]: one for one in listed}
+    params = {"protectionSpace": found["session"]["protectionSpace"]} if by == "pattern" else {"id": found[by]["id"]}
+    assert client.call("credential/forget", params)["result"]["removed"] == (2 if by == "pattern" else 1)
+    eventually(lambda: len(site.server.revocations) == 2, "both tokens are revoked")
+    assert [hint for hint, _ in site.server.revocations] == ["refresh_token", "access_token"]
+    assert not [one for one in client.call("credential/list")["result"]["credentials"] if one["source"] == "keyring"]
+    call = started(client, site.url)
+    log_in(client)
+    assert statuses(client, call) == [200]
+
+
+def test_a_device_code(stage, site):
+    site.options["flow"] = "device"
+    client = stage.client(broker=site.broker())
+    call = started(client, site.url)
+    login = client.challenges.get(timeout=30)["params"]["login"]
+    device = site.server.devices[0]
+    assert (login["flow"], login["userCode"]) == ("device", device.user_code) and device.user_code in login["completeUrl"]
+    site.server.wait_for("/token")
+    site.server.approve()
+    assert statuses(client, call) == [200]
+    assert not site.server.problems
+
+
+def test_client_credentials_need_no_person(stage, site, tmp_path):
+    secret = stage.secret(site.server)
+    path = tmp_path / "secret"
+    path.write_text(secret + "\n")
+    path.chmod(0o600)
+    site.server.client("robot", secret)
+    site.options.update({"client-id": "robot", "flow": "client-credentials", "client-secret-file": str(path)})
+    client = stage.client(broker=site.broker())
+    assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty()
+
+
+def test_discovery_by_the_resource(stage, site):
+    site.options["issuer"] = None
+    site.server.config(metadata_at=("appended-openid",))
+    site.resource.config(checks_audience=True)
+    client = stage.client(broker=site.broker())
+    call = started(client, site.url)
+    challenge, _ = log_in(client)
+    assert statuses(client, call) == [200]
+    assert challenge["params"]["login"]["issuer"] == site.server.issuer
+    assert site.server.authorizations[0]["resource"] == site.resource.identifier
+
+
+def test_a_client_that_is_registered(stage, site):
+    site.options.update({"client-id": None, "register": True})
+    site.server.config(registration=True, expires_in=2)
+    client = stage.client(broker=site.broker())
+    call = started(client, site.url)
+    log_in(client)
+    assert statuses(client, call) == [200]
+    site.server.advance(3)
+    eventually(lambda: len(site.server.access_tokens) > 1 or not client.fetch(site.url), "the token is renewed by the same client")
+    assert len(site.server.registrations) == 1 and client.challenges.empty()
+
+
+def test_a_program_that_logs_in_itself_gets_the_token(stage, site):
+    text = f'[credentials]\nhand-out = ["{os.path.realpath(sys.executable)} 127.0.0.1"]\n'
+    broker = site.broker(text=text)
+    client = stage.client(broker=broker)
+    call = started(client, site.url)
+    log_in(client)
+    assert statuses(client, call) == [200]
+    space = {"protocol": "http", "host": "127.0.0.1", "port": site.resource.port, "authenticationMethod": "bearer"}
+    # Not one of the clients that must receive no secret.
+    with contextlib.closing(Client(broker.socket)) as program:
+        credential = program.call("credential/get", {"protectionSpace": space})["result"]["credential"]
+        assert credential["token"] == site.server.access_tokens[0].value and "refreshToken" not in credential
+        client.call("session/clear")
+        assert program.call("credential/get", {"protectionSpace": space})["error"]["data"]["kind"] == "unknownCredential"
+    assert client.challenges.empty(), "nobody is asked"

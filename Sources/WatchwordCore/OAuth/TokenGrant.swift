@@ -19,6 +19,8 @@ public struct TokenGrant: Sendable, Equatable {
     public internal(set) var refresh: Secret
     /// The client that was registered (RFC 7591), if there was none in the configuration.
     var registered: OAuthClient?
+    /// The last access token; not stored in the keyring.
+    var access: Secret?
     /// The scopes that were requested, but not granted.
     var denied: [String] = []
 
@@ -27,6 +29,15 @@ public struct TokenGrant: Sendable, Equatable {
 
     init(_ key: Key, scopes: [String], refresh: Secret, registered: OAuthClient?) {
         (self.key, self.scopes, self.refresh, self.registered) = (key, scopes, refresh, registered)
+    }
+
+    /// The protection spaces for which the grant provides tokens, and the path; `nil` for a whole server.
+    public var place: (pattern: SpacePattern, path: ExactText?)? {
+        guard let url = try? FetchURL(key.resource) else { return nil }
+        let pattern = SpacePattern(
+            scheme: url.origin.scheme.rawValue, host: url.origin.host, port: url.origin.port,
+            authenticationMethod: .bearer)
+        return (pattern, url.path == "/" ? nil : url.path)
     }
 
     // MARK: The keyring

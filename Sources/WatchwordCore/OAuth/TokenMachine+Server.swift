@@ -165,7 +165,7 @@ extension TokenMachine {
         let missing = query.challenge.scopes.filter { !granted.contains($0) }
         var credential = LoginCredential(form: .token, secret: token.access, persistence: .forSession)
         credential.path = resourcePath
-        credential.expiresAt = token.renewal.map { clock.sinceEpoch + $0 }
+        credential.expiresAt = token.lifetime.map { clock.sinceEpoch + $0 - min(Self.leeway, $0 / 10) }
         if missing.isEmpty { credential.scope = BearerScope(granted.joined(separator: " ")) }
         var outcome = TokenOutcome.token(credential)
         if query.challenge.isInsufficient, !missing.isEmpty, rule.flow != .registry {
@@ -175,9 +175,9 @@ extension TokenMachine {
             return finish(outcome, visit: visit)
         }
         var grant = TokenGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)
+        grant.access = token.access
         grant.denied = scopes.filter { !granted.contains($0) }
         self.grant = grant
-        if grant == previous { return finish(outcome, visit: visit) }
         state = .storing(outcome, visit: visit)
         return [.store(grant)]  // guard: oauth-stored-before-use
     }

@@ -65,7 +65,7 @@ public struct TokenMachine: Sendable {
         case finished
     }
 
-    let query: TokenQuery
+    public let query: TokenQuery
     /// Whether a person may be asked; fetches that join later may allow it.
     public var mayAsk: Bool
     var state = State.ready
@@ -79,6 +79,8 @@ public struct TokenMachine: Sendable {
     /// What fetches that join while a person logs in are told.
     public private(set) var login: TokenLogin?
 
+    /// The time before its end when a token is not sent any more, or less if it is short-lived.
+    static let leeway = Duration.seconds(10)
     /// The longest time for a login in a browser.
     static let loginTime = Duration.seconds(600)
 
