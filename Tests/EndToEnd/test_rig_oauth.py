@@ -1,7 +1,5 @@
 """The rig's scripted OAuth servers, tested with a plain client: the broker's tests rely on them."""
-import base64
 import contextlib
-import hashlib
 import http.client
 import json
 import os
@@ -14,60 +12,9 @@ import pytest
 
 from rig import dpop, oauth_answers, tiny_browser
 from rig.authorization_server import AuthorizationServer
+from rig.plain_client import DEVICE, PlainClient, get
 from rig.protected_resource import ProtectedResource
-from rig.scripted import ScriptedServer, response
-
-DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
-
-
-class PlainClient:
-    """The client of these tests. `redirect_uri` is a loopback server that answers every request."""
-
-    def __init__(self, server, name="watchword", secret=None, prover=None):
-        self.server, self.name, self.secret, self.prover = server, name, secret, prover
-        self.listener = ScriptedServer(lambda request: response(200, b"done"))
-        self.redirect_uri = self.listener.url + "/callback"
-        self.verifier = secrets.token_urlsafe(32)
-
-    def login_url(self, **changes):
-        challenge = base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
-        parameters = {"response_type": "code", "client_id": self.name, "redirect_uri": self.redirect_uri, "state": "st", "scope": "read",
-                      "code_challenge": challenge, "code_challenge_method": "S256"}
-        return oauth_answers.with_query(self.server.endpoint("authorize"), {**parameters, **changes})
-
-    def log_in(self, **changes):
-        """Returns the parameters of the redirect."""
-        redirect = tiny_browser.hold_redirect(self.login_url(**changes))
-        assert redirect.follow().status == 200
-        return redirect.parameters
-
-    def post(self, place, nonce=None, **form):
-        """Returns the status and the JSON object, None without one."""
-        headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        url = self.server.endpoint(place)
-        if self.secret is None:
-            form.setdefault("client_id", self.name)
-        else:
-            headers["Authorization"] = "Basic " + base64.b64encode(f"{self.name}:{self.secret}".encode()).decode()
-        if self.prover:
-            headers["DPoP"] = self.prover.proof("POST", url, nonce=nonce)
-        answer = tiny_browser.request(url, "POST", headers, urllib.parse.urlencode(form).encode())
-        return answer.status, json.loads(answer.body) if answer.body else None
-
-    def exchange(self, code, **changes):
-        return self.post("token", **{"grant_type": "authorization_code", "code": code, "redirect_uri": self.redirect_uri,
-                                     "code_verifier": self.verifier, **changes})
-
-    def tokens(self, **changes):
-        status, answer = self.exchange(self.log_in(**changes)["code"])
-        assert status == 200, answer
-        return answer
-
-    def refresh(self, token, **more):
-        return self.post("token", grant_type="refresh_token", refresh_token=token, **more)
-
-    def close(self):
-        self.listener.close()
+from rig.scripted import response
 
 
 @pytest.fixture
@@ -88,10 +35,6 @@ def resource(server):
 def client(server):
     with contextlib.closing(PlainClient(server)) as client:
         yield client
-
-
-def get(url, token=None, scheme="Bearer", **headers):
-    return tiny_browser.request(url, headers={**({"Authorization": f"{scheme} {token}"} if token else {}), **headers})
 
 
 def document(url):
@@ -470,9 +413,9 @@ def test_bound_tokens(server, resource, client):
                     {"header": {"jwk": dpop.Prover().jwk}}, {"header": {"jwk": {**prover.jwk, "d": "AA"}}}]:
         assert reach(**changes) == (401, "invalid_dpop_proof"), changes
     assert reach(jti="twice") == (200, "") and reach(jti="twice") == (401, "invalid_dpop_proof")
-    server.memory.proofs.offset = 3600
+    resource.proofs.offset = 3600
     assert reach() == (401, "invalid_dpop_proof") and reach(iat=int(time.time()) + 3600) == (200, "")
-    server.memory.proofs.offset = 0
+    resource.proofs.offset = 0
 
     client.prover = None
     assert client.refresh(answer["refresh_token"])[1]["error"] == "invalid_dpop_proof"
@@ -501,8 +444,8 @@ def test_nonces(server, resource, client):
     assert status == 200
     token = answer["access_token"]
     reach = lambda nonce: get(resource.identifier, token, "DPoP", DPoP=client.prover.proof("GET", resource.identifier, token, nonce))
-    assert reach(nonce).status == 200
-    again = server.new_dpop_nonce()
+    assert reach(None).status == 200
+    again = resource.new_dpop_nonce()
     page = reach(nonce)
     assert page.status == 401 and 'error="use_dpop_nonce"' in page.header("WWW-Authenticate") and page.header("DPoP-Nonce") == again
     assert reach(again).status == 200

@@ -131,12 +131,14 @@ class AuthorizationServer(Site):
         self.memory.clock.offset += seconds
 
     def new_dpop_nonce(self):
-        """Requires this nonce in proofs from now on, here and at the resource; returns it."""
+        """Requires this nonce in proofs from now on; returns it. Resources have nonces of their own."""
         return self.memory.proofs.new_nonce()
 
-    def nonce_field(self):
-        nonce = self.memory.proofs.nonce
-        return [f"DPoP-Nonce: {nonce}"] if nonce and self.settings.dpop != "off" else []
+    def valid_token(self, value):
+        """Returns the access token with this value, or None if there is none or it is not valid."""
+        with self.lock:
+            token = self.memory.token(value, "access")
+            return token if token and self.memory.is_valid(token) else None
 
     @property
     def devices(self):

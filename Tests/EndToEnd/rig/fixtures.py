@@ -12,6 +12,7 @@ from . import kerberos as krb
 from . import ntlm as rig_ntlm
 from . import tls as rig_tls
 from .authorization_server import AuthorizationServer
+from .glewlwyd import Glewlwyd
 from .protected_resource import ProtectedResource
 
 
@@ -156,6 +157,23 @@ def oauth(stage):
 def oauth_tls(stage, certificates):
     """The same over https, with certificates of `certificates / "ca.pem"`."""
     return OAuthPair(stage, certificates)
+
+
+@pytest.fixture
+def start_glewlwyd(stage, tmp_path):
+    """`start_glewlwyd(access_token_duration=2)` starts a server; the arguments are those of Glewlwyd. It takes 0.2 s."""
+    with contextlib.ExitStack() as stack:
+        def start(**more):
+            folder = tmp_path / f"glewlwyd{len(stage.servers)}"
+            folder.mkdir()
+            return stage.server(stack.enter_context(running(Glewlwyd(folder, **more))))
+
+        yield start
+
+
+@pytest.fixture
+def glewlwyd(start_glewlwyd):
+    return start_glewlwyd()
 
 
 @pytest.fixture(scope="session")
