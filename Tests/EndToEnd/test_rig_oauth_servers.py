@@ -1,15 +1,20 @@
 """The rig's real OAuth servers, tested with a plain client: the broker's tests rely on them."""
+import base64
 import contextlib
 import json
+import subprocess
 import threading
 import time
+import urllib.parse
 
 import pytest
 
 from rig import dpop, tiny_browser
 from rig.bodies import eventually
+from rig.field_servers import Registry
 from rig.plain_client import PlainClient, get
 from rig.protected_resource import ProtectedResource
+from rig.registry import Image, content
 
 
 @pytest.fixture
@@ -135,3 +140,64 @@ def test_parallel_requests_reach_glewlwyd(glewlwyd, client):
     for thread in threads:
         thread.join(10)
     assert answers == [403] * 3
+
+
+def test_a_registry_and_its_token_service(token_service):
+    url = f"http://127.0.0.1:{token_service.registry.port}/v2/demo/manifests/x"
+    challenge = get(url).header("WWW-Authenticate")
+    assert challenge == f'Bearer realm="{token_service.realm}",service="{Registry.SERVICE}",scope="repository:demo:pull"'
+
+    def token(scope="repository:demo:pull", query="", **headers):
+        page = tiny_browser.request(f"{token_service.realm}?service={Registry.SERVICE}&scope={scope}{query}", headers=headers)
+        return page.status, json.loads(page.body)
+
+    basic = {"Authorization": "Basic " + base64.b64encode(f"ann:{token_service.users['ann']}".encode()).decode()}
+    status, anonymous = token()
+    assert status == 200 and anonymous["expires_in"] == 60 and "refresh_token" not in anonymous
+    assert get(url, anonymous["token"]).status == 404, "the registry has no such image"
+    push = f"http://127.0.0.1:{token_service.registry.port}/v2/demo/blobs/uploads/"
+    upload = lambda value: tiny_browser.request(push, "POST", {"Authorization": f"Bearer {value}"}, b"")
+    refused = upload(token("repository:demo:pull,push")[1]["token"])
+    assert refused.status == 401 and 'error="insufficient_scope"' in refused.header("WWW-Authenticate")
+    status, offline = token("repository:demo:pull,push", "&offline_token=true", **basic)
+    assert upload(offline["access_token"]).status == 202
+    assert token(Authorization="Basic " + base64.b64encode(b"ann:wrong").decode())[0] == 401
+    token_service.config(rights={"": None}, lifetime=-120)
+    assert token()[0] == 401
+    assert 'error="invalid_token"' in get(url, token(**basic)[1]["token"]).header("WWW-Authenticate")
+    token_service.config(lifetime=60, expires_in=None, response={"access_token": None})
+    form = urllib.parse.urlencode({"grant_type": "refresh_token", "refresh_token": offline["refresh_token"], "service": Registry.SERVICE,
+                                   "client_id": "tests", "scope": "repository:demo:pull repository:other:pull"}).encode()
+    post = lambda: tiny_browser.request(token_service.realm, "POST", {}, form)
+    answer = json.loads(post().body)
+    assert set(answer) == {"token", "issued_at"} and get(url, answer["token"]).status == 404
+    assert token_service.asked[-1] == ("ann", Registry.SERVICE, ["repository:demo:pull", "repository:other:pull"])
+    token_service.revoke_refresh()
+    assert post().status == 401
+
+
+def test_skopeo_with_a_token_service(token_service, tmp_path):
+    image = Image(tmp_path / "image", size=1000)
+    name = f"127.0.0.1:{token_service.registry.port}/demo:one"
+    command = image.push_and_pull(name, tmp_path / "back", f"ann:{token_service.users['ann']}")
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert content(tmp_path / "back") == image.content
+    assert {user for user, _, _ in token_service.asked} == {"ann"}
+    assert [scope for _, _, scopes in token_service.asked for scope in scopes][0].startswith("repository:demo:")
+
+
+def test_the_mock_with_an_ephemeral_port(oidc_mock):
+    with contextlib.closing(PlainClient(oidc_mock, "any", "secret")) as client:
+        url = client.login_url(scope="openid", nonce="n")
+        assert oidc_mock.approve(url).body == b"done"
+        query = client.listener.requests[0].query
+        assert query["state"] == "st" and "iss" not in query
+        status, answer = client.exchange(query["code"])
+        assert status == 200 and answer["token_type"] == "Bearer" and "id_token" in answer
+        page = get(oidc_mock.endpoint("userinfo"), answer["access_token"])
+        assert page.status == 200 and json.loads(page.body)["sub"] == "ann"
+        assert client.refresh(answer["refresh_token"])[0] == 200
+        oidc_mock.revoke_all()
+        assert client.refresh(answer["refresh_token"])[1]["error"] == "invalid_grant"
+        assert oidc_mock.hold(url, "deny").parameters["error"] == "access_denied"

@@ -13,7 +13,9 @@ from . import ntlm as rig_ntlm
 from . import tls as rig_tls
 from .authorization_server import AuthorizationServer
 from .glewlwyd import Glewlwyd
+from .oidc_mock import OIDCMock
 from .protected_resource import ProtectedResource
+from .token_service import TokenService
 
 
 @contextlib.contextmanager
@@ -174,6 +176,25 @@ def start_glewlwyd(stage, tmp_path):
 @pytest.fixture
 def glewlwyd(start_glewlwyd):
     return start_glewlwyd()
+
+
+@pytest.fixture
+def token_service(stage, tmp_path):
+    """A token service with its registry and the user ann, whose password is `token_service.users["ann"]`."""
+    folder = tmp_path / "registry"
+    folder.mkdir()
+    password = stage.secret()
+    with running(TokenService(folder, {"ann": password})) as service:
+        stage.allow(password, service)
+        yield stage.server(service)
+
+
+@pytest.fixture
+def oidc_mock(tmp_path):
+    folder = tmp_path / "oidc"
+    folder.mkdir()
+    with running(OIDCMock(folder)) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
