@@ -9,7 +9,7 @@ import urllib.parse
 
 import pytest
 
-from rig import dpop, tiny_browser
+from rig import browser_login, dpop, tiny_browser
 from rig.bodies import eventually
 from rig.field_servers import Registry
 from rig.plain_client import PlainClient, get
@@ -201,3 +201,14 @@ def test_the_mock_with_an_ephemeral_port(oidc_mock):
         oidc_mock.revoke_all()
         assert client.refresh(answer["refresh_token"])[1]["error"] == "invalid_grant"
         assert oidc_mock.hold(url, "deny").parameters["error"] == "access_denied"
+
+
+def test_chromium_logs_in(glewlwyd, client):
+    url, text = browser_login.log_in(client.login_url(scope="read write"), glewlwyd.USER, glewlwyd.PASSWORD)
+    assert url.startswith(client.redirect_uri + "?") and text == "done"
+    code = next(request.query["code"] for request in client.listener.requests if request.path == "/callback")
+    status, answer = client.exchange(code)
+    assert status == 200 and sorted(answer["scope"].split()) == ["read", "write"]
+    status, device = client.post("device_authorization", scope="read")
+    url, _ = browser_login.log_in(device["verification_uri_complete"], glewlwyd.USER, glewlwyd.PASSWORD)
+    assert "prompt=deviceComplete" in url and client.poll(device)[0] == 200

@@ -165,10 +165,12 @@ class AuthorizationServer(Site):
         return found[-1]
 
     def issued_secrets(self):
-        """Returns the values of all tokens and codes, none of which may leak, with whether the `resources` may receive them."""
+        """Returns the values of all tokens, codes and verifiers, none of which may leak, with whether the `resources` may receive
+        them."""
         memory = self.memory
+        verifiers = [request.form["code_verifier"] for request in self.requests_to("/token") if len(request.form.get("code_verifier", "")) > 16]
         return {**{token.value: token.kind == "access" for token in memory.tokens},
-                **{code.value: False for code in memory.codes}, **{device.code: False for device in memory.devices}}
+                **dict.fromkeys([*verifiers, *(code.value for code in memory.codes), *(device.code for device in memory.devices)], False)}
 
     # endpoints
 
