@@ -119,6 +119,21 @@ def test_rotation_detects_reuse(server, resource, client):
     assert client.refresh(kept["refresh_token"], scope="read openid")[1]["error"] == "invalid_scope"
 
 
+def test_other_clients(server, client):
+    """Codes and tokens of one client are not valid for another, and a client has only its grants."""
+    server.client("other")
+    server.client("limited", grants=("refresh_token",))
+    code, token = client.log_in()["code"], client.tokens()["refresh_token"]
+    device = client.post("device_authorization")[1]
+    client.name = "other"
+    assert client.exchange(code)[1]["error"] == client.refresh(token)[1]["error"] == client.poll(device)[1]["error"] == "invalid_grant"
+    client.name = "limited"
+    assert client.log_in()["error"] == client.exchange(code)[1]["error"] == client.post("device_authorization")[1]["error"]
+    assert client.exchange(code)[1]["error"] == "unauthorized_client"
+    client.name = "watchword"
+    assert client.exchange(code)[0] == client.refresh(token)[0] == 200 and client.poll(device)[1]["error"] == "authorization_pending"
+
+
 def test_expiry_and_revocation(server, resource, client):
     server.config(expires_in=60)
     tokens = client.tokens()
@@ -134,6 +149,12 @@ def test_expiry_and_revocation(server, resource, client):
     assert get(resource.identifier, tokens["access_token"]).status == 200
     assert client.refresh(tokens["refresh_token"])[1]["error"] == "invalid_grant"
     tokens = client.tokens()
+    assert client.post("revoke", token=tokens["access_token"]) == (200, None) and server.revocations.pop()[1].kind == "access"
+    assert get(resource.identifier, tokens["access_token"]).status == 401
+    tokens = client.refresh(tokens["refresh_token"])[1]
+    server.client("other")
+    assert client.post("revoke", token=tokens["access_token"], client_id="other")[1]["error"] == "unauthorized_client"
+    assert get(resource.identifier, tokens["access_token"]).status == 200
     assert client.post("revoke", token=tokens["refresh_token"], token_type_hint="refresh_token") == (200, None)
     assert get(resource.identifier, tokens["access_token"]).status == 401
     assert client.post("revoke", token="unknown") == (200, None)
@@ -354,7 +375,10 @@ def test_a_browser_with_a_session(server, client):
     server.config(needs_session=True)
     jar = {}
     page = tiny_browser.open_login(client.login_url(), jar)
-    assert page.status == 200 and page.body == b"done" and len(page.history) == 3 and len(jar) == 1
+    assert page.status == 200 and page.body == b"done" and len(page.history) == 3
+    assert [host for host, _ in jar] == ["127.0.0.1"] and server.requests[-1].header("Cookie") == client.listener.requests[0].header("Cookie")
+    tiny_browser.visit(client.listener.url.replace("127.0.0.1", "localhost"), jar)
+    assert client.listener.requests.pop().header("Cookie") is None
     assert page.url.startswith(client.redirect_uri + "?") and client.listener.requests[0].header("Host") == f"127.0.0.1:{client.listener.port}"
     assert len(tiny_browser.open_login(client.login_url(), jar).history) == 1
     assert len(server.requests_to("/login")) == 1 and len(server.authorizations) == 2
