@@ -124,7 +124,7 @@ final class CredentialDesk {
                 let removeItems: @Sendable (Int) -> Void = desk.reference.direct { desk, logins in
                     desk.keyring.remove(items.map(\.id), of: pattern, after: count + logins, cause, completion: finish)
                 }
-                desk.fetches.desks.tokens.forget { place, _ in pattern.contains(place) } completion: { removeItems($0) }
+                desk.fetches.desks.tokens.forget { place, _ in pattern.overlaps(place) } completion: { removeItems($0) }
             }
             keyring.search(pattern, completion: remove)
             return nil
