@@ -1,6 +1,7 @@
 """Logins in a browser for Bearer: the broker gets the token, at a scripted authorization server and resource."""
 import contextlib
 import os
+import subprocess
 import sys
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from rig import tiny_browser
 from rig.authorization_server import AuthorizationServer
 from rig.bodies import eventually
+from rig.broker import program
 from rig.client import Client
 from rig.protected_resource import ProtectedResource
 
@@ -298,9 +300,32 @@ def test_a_program_that_logs_in_itself_gets_the_token(stage, site):
     assert statuses(client, call) == [200]
     space = {"protocol": "http", "host": "127.0.0.1", "port": site.resource.port, "authenticationMethod": "bearer"}
     # Not one of the clients that must receive no secret.
-    with contextlib.closing(Client(broker.socket)) as program:
-        credential = program.call("credential/get", {"protectionSpace": space})["result"]["credential"]
+    with contextlib.closing(Client(broker.socket)) as other:
+        credential = other.call("credential/get", {"protectionSpace": space})["result"]["credential"]
         assert credential["token"] == site.server.access_tokens[0].value and "refreshToken" not in credential
         client.call("session/clear")
-        assert program.call("credential/get", {"protectionSpace": space})["error"]["data"]["kind"] == "unknownCredential"
+        assert other.call("credential/get", {"protectionSpace": space})["error"]["data"]["kind"] == "unknownCredential"
     assert client.challenges.empty(), "nobody is asked"
+
+
+def test_the_helper_prints_a_token_and_renews_it(stage, site, gnome):
+    text = f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))} 127.0.0.1"]\n'
+    broker = site.broker(text=text, environment=gnome.environment)
+    client = stage.client(broker=broker)
+    call = started(client, site.url)
+    log_in(client)
+    assert statuses(client, call) == [200]
+
+    def printed(*arguments, url=site.url):
+        return subprocess.run([program("watchword"), "token", "--socket", broker.socket, *arguments, url], capture_output=True, text=True, timeout=30)
+
+    assert printed().stdout == site.server.access_tokens[0].value + "\n"
+    site.server.revoke_access()
+    client.call("session/clear")
+    assert printed().stdout == site.server.access_tokens[1].value + "\n"
+    refused = printed(url="http://localhost:1/")
+    assert refused.stdout == "" and refused.returncode != 0 and "hand-out" in refused.stderr
+    description = f"capability[]=authtype\nprotocol=http\nhost=127.0.0.1:{site.resource.port}\n\n"
+    asked = subprocess.run(
+        [program("watchword"), "git-credential", "--socket", broker.socket, "get"], input=description, capture_output=True, text=True, timeout=30)
+    assert f"credential={site.server.access_tokens[-1].value}\n" in asked.stdout and "password_expiry_utc=" in asked.stdout
