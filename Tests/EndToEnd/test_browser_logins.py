@@ -329,3 +329,29 @@ def test_the_helper_prints_a_token_and_renews_it(stage, site, gnome):
     asked = subprocess.run(
         [program("watchword"), "git-credential", "--socket", broker.socket, "get"], input=description, capture_output=True, text=True, timeout=30)
     assert f"credential={site.server.access_tokens[-1].value}\n" in asked.stdout and "password_expiry_utc=" in asked.stdout
+
+
+@pytest.mark.parametrize("nonce", [False, True])
+def test_tokens_are_bound_to_a_key_of_the_broker(stage, site, gnome, nonce):
+    site.server.config(dpop="required", expires_in=3600)
+    site.resource.config(dpop=True)
+    if nonce:
+        site.server.new_dpop_nonce()
+    broker = site.broker(environment=gnome.environment)
+    client = stage.client(broker=broker)
+    call = started(client, site.url)
+    log_in(client)
+    assert statuses(client, call) == [200]
+    assert client.fetch(site.url + "?q=1")["result"]["status"] == 200
+    assert {scheme for scheme, token in site.resource.presented if token} == {"DPoP"}
+    proofs = [request.header("DPoP") for request in site.resource.requests if request.header("DPoP")]
+    assert len(set(proofs)) == len(proofs) >= 2, "each request has a proof of its own"
+    if nonce:
+        site.server.new_dpop_nonce()
+        assert client.fetch(site.url)["result"]["status"] == 200
+    # The key is stored with the grant, so that the token can be renewed after a restart.
+    assert broker.stop() == 0
+    client = stage.client(broker=site.broker(environment=gnome.environment))
+    assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty()
+    assert len({token.jkt for token in site.server.access_tokens}) == 1
+    assert not site.server.problems and not site.resource.problems

@@ -37,7 +37,7 @@ extension CredentialDesk {
             try checkRelease(of: params.pattern, to: connection)
             if case .failed(let failure) = outcome { throw RPCError(failure.kind, failure.text) }
             var token: LoginCredential?
-            if case .token(let obtained) = outcome { token = obtained }
+            if case .token(let obtained) = outcome, obtained.binding == nil { token = obtained }
             finishRelease(token, from: .keyring, params, call)
         } catch {
             audit.recordDenial(error, connection.cause)

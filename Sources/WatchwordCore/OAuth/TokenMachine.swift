@@ -76,6 +76,8 @@ public struct TokenMachine: Sendable {
     /// The grant whose renewal the server has refused without a reason. It is replaced by the next login.
     var grant: TokenGrant?
     var registered: OAuthClient?
+    /// Makes the proofs for tokens that are bound to a key; `nil` if the server does not offer that.
+    var prover: TokenProver?
     /// What fetches that join while a person logs in are told.
     public private(set) var login: TokenLogin?
 
@@ -97,10 +99,34 @@ public struct TokenMachine: Sendable {
 
     public mutating func handle(_ event: Event, _ clock: Clock) -> [Command] {
         do throws(FetchFailure) {
-            return try commands(for: event, clock)
+            if isTokenRequest, case .replied(.success(let reply)) = event, let again = prover?.again(after: reply, clock) {
+                return [.send(again)]
+            }
+            let commands = try commands(for: event, clock)
+            guard isTokenRequest else { return commands }
+            return commands.map { command in
+                guard case .send(let request) = command, prover != nil else { return command }
+                return (prover?.prove(request, clock)).map(Command.send) ?? command
+            }
         } catch {
             return fail(error)
         }
+    }
+
+    /// Whether the last request is one for a token.
+    private var isTokenRequest: Bool {
+        switch state {
+        case .refreshing, .requesting, .exchanging, .polling: rule.flow != .registry
+        case .ready, .findingIssuer, .findingServer, .lookingUp, .listening, .registering, .waitingForBrowser,
+            .requestingCode, .waitingForDevice, .storing, .finished:
+            false
+        }
+    }
+
+    /// Prepares the proofs of a login, if the server offers to bind its tokens.
+    mutating func prepareProver() {
+        guard rule.usesDPoP, prover == nil, server?.offersDPoP == true else { return }
+        prover = ProofKey.make().map(TokenProver.init)
     }
 
     private mutating func commands(for event: Event, _ clock: Clock) throws(FetchFailure) -> [Command] {

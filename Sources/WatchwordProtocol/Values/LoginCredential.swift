@@ -37,6 +37,8 @@ public struct LoginCredential: Sendable, Equatable {
     public var expiresAt: Duration?
     /// An OAuth refresh token (RFC 6749 section 1.5) of the password or token. Stored and released with it, but never sent.
     public var refreshToken: Secret?
+    /// The key to which a token is bound; `nil` for a token that anyone can use.
+    public var binding: ProofKey?
     public var persistence: Persistence
     /// The scope for which the server accepted a token; `nil` if unknown, and for other forms.
     public var scope: BearerScope?
