@@ -33,6 +33,9 @@ public struct OAuthRule: Sendable, Equatable {
     public var registersClient = false
     /// Whether tokens are bound to a key of the broker (RFC 9449), where the server offers it.
     public var usesDPoP = true
+    /// Whether tokens can be obtained: `false` if the file with the secret has a problem. Such a rule still matches its URLs, so
+    /// that no rule for a shorter path applies to them.
+    public var isUsable = true
 
     public init(resource: String) { self.resource = resource }
 }
