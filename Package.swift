@@ -72,6 +72,7 @@ let package = Package(
         .target(name: "CPlatform"),
         .target(name: "CKeyDerivation", dependencies: ["COpenSSL"]),
         .target(name: "CProtocolDocument"),
+        .target(name: "COAuthPresets"),
         // Replaces free(3) in whatever program links it.
         .target(name: "CWipingHeap"),
         // C++ behind a C header: toml++ is a header of libtomlplusplus-dev, and nothing to link.
@@ -86,7 +87,8 @@ let package = Package(
         .target(name: "Threads", dependencies: ["CPlatform"], swiftSettings: strict),
         .target(name: "EventLoop", dependencies: ["CPlatform", "Threads"], swiftSettings: strict),
         .target(name: "AuditTrail", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),
-        .target(name: "Configuration", dependencies: ["CToml", "WatchwordProtocol"], swiftSettings: strict),
+        .target(
+            name: "Configuration", dependencies: ["COAuthPresets", "CToml", "WatchwordProtocol"], swiftSettings: strict),
         .target(
             name: "Transfers",
             dependencies: [

@@ -4,7 +4,7 @@ internal import WatchwordProtocol
 public enum ManualPage {
     /// The page for man(1), with the macros of groff_man(7).
     public static func roff() -> String {
-        let lines = head + ConfigurationOption.tables.flatMap(section) + example + tail
+        let lines = head + ConfigurationOption.tables.flatMap(section) + oauth + example + tail
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -36,11 +36,30 @@ public enum ManualPage {
     }
 
     private static func item(_ option: ConfigurationOption) -> [String] {
-        var lines = [".TP", ".B \(literal(option.name))"]
-        lines += wrapped(escaped(option.summary)) + [".br"]
-        lines += wrapped("Value: \(escaped(option.type.text)).")
-        lines += wrapped(option.defaultText.map { "Default: \(literal($0))." } ?? "By default the option is not set.")
+        item(option.name, option.summary, type: option.type.text, defaultText: option.defaultText)
+    }
+
+    private static func item(_ name: String, _ summary: String, type: String, defaultText: String?) -> [String] {
+        var lines = [".TP", ".B \(literal(name))"]
+        lines += wrapped(escaped(summary)) + [".br"]
+        lines += wrapped("Value: \(escaped(type)).")
+        lines += wrapped(defaultText.map { "Default: \(literal($0))." } ?? "By default the option is not set.")
         return lines
+    }
+
+    /// The tables for each URL.
+    private static var oauth: [String] {
+        [".SH [\(literal(OAuthTables.header))]"]
+            + paragraphs(
+                "Each of these tables is for the URLs of one resource: those that have the scheme, host and port of URL, and "
+                    + "whose path is that of URL or below it. If several tables match, the one with the longest path "
+                    + "applies. URL begins with https://, or with http:// on this machine, and has no user, query and "
+                    + "fragment. If a server there requires a Bearer token, the broker gets it as the table says.",
+                "The broker contains tables for the token services of well-known container registries. A table for the same "
+                    + "URL replaces one of them.")
+            + OAuthOption.all.flatMap { option in
+                item(option.name, option.summary, type: option.type, defaultText: option.defaultText)
+            }
     }
 
     private static var hostPatterns: [String] {
@@ -67,8 +86,9 @@ public enum ManualPage {
                     option.defaultText.map { "\(option.name) = \($0)" } ?? "# \(option.name) = \(option.type.example)"
                 } + [""]
         }
+        let tables = ["# [oauth.\"https://api.example/v1\"]"] + OAuthOption.all.map { "# \($0.name) = \($0.example)" }
         return hostPatterns + [".SH EXAMPLE", "All options with their defaults:", ".PP", ".EX"]
-            + text.dropLast().map(literal) + [".EE"]
+            + (text + tables).map(literal) + [".EE"]
     }
 
     private static let tail = [".SH SEE ALSO", ".BR watchword (1),", ".BR watchwordd (1)"]

@@ -85,6 +85,13 @@ public struct Settings: Sendable, Equatable {
     /// Whether the broker filters its system calls with seccomp.
     public var filtersSystemCalls = false
 
+    /// The rules for tokens, those of the longest resources first. Presets are not included.
+    public var oauthRules: [OAuthRule] = []
+    /// The files with the secrets of their clients, which `readClientSecrets` reads.
+    var clientSecretFiles: [ClientSecretFile] = []
+    /// The problems of files that the configuration names. What needs the file is not used; everything else is.
+    public var fileProblems: [SettingsProblem] = []
+
     public init() {}
 }
 

@@ -21,7 +21,7 @@ public enum SettingsFile {
         var settings = Settings()
         let problems =
             entries.flatMap { apply($0, to: &settings) } + FrontSiteTables.apply(entries, to: &settings)
-            + ProxyRuleTables.apply(entries, to: &settings)
+            + ProxyRuleTables.apply(entries, to: &settings) + OAuthTables.apply(entries, to: &settings)
         return problems.isEmpty ? .success(settings) : .failure(InvalidSettings(problems: inOrder(problems)))
     }
 
@@ -61,7 +61,8 @@ public enum SettingsFile {
     private static func apply(_ entry: TOMLEntry, to settings: inout Settings) -> [SettingsProblem] {
         let table = String(entry.path.prefix { $0 != "." })
         if entry.depth == 1 { return tableProblem(entry).map { [$0] } ?? [] }
-        // Keys in an unknown table or below an option are not reported, because the table or option itself is.
+        // Keys in an unknown table or below an option are not reported, because the table or option itself is. `OAuthTables` reads
+        // the tables below [oauth].
         guard entry.depth == 2, ConfigurationOption.tables.contains(table) else { return [] }
         guard let option = ConfigurationOption.all.first(where: { $0.key == entry.path }) else {
             return [unknownKey(entry, table: table)]
@@ -73,20 +74,20 @@ public enum SettingsFile {
 
     private static func tableProblem(_ entry: TOMLEntry) -> SettingsProblem? {
         let isTable = if case .table = entry.value { true } else { false }
-        guard ConfigurationOption.tables.contains(entry.path) else {
+        guard tables.contains(entry.path) else {
             return isTable ? unknownTable(entry) : unknownKey(entry, table: nil)
         }
         if isTable { return nil }
         return SettingsProblem(
             line: entry.line, key: entry.path,
-            "expected a table, not a value or a list of tables; write [\(entry.path)] on a line of its own, and its "
+            "expected a table, not a value or a list of tables; write \(header(entry.path)) on a line of its own, and its "
                 + "options on the lines below")
     }
 
     private static func unknownTable(_ entry: TOMLEntry) -> SettingsProblem {
         let advice =
-            Suggestion.table(for: entry.path).map { "did you mean [\($0)]?" }
-            ?? "the tables are \(list(ConfigurationOption.tables.map { "[\($0)]" }))"
+            Suggestion.name(for: entry.path, among: tables).map { "did you mean \(header($0))?" }
+            ?? "the tables are \(list(tables.map(header)))"
         return SettingsProblem(line: entry.line, key: entry.path.shortened, "unknown table; \(advice)")
     }
 
@@ -97,9 +98,16 @@ public enum SettingsFile {
             } else if let table {
                 "the options of [\(table)] are \(list(ConfigurationOption.inTable(table).map(\.name)))"
             } else {
-                "options belong in the tables \(list(ConfigurationOption.tables.map { "[\($0)]" }))"
+                "options belong in the tables \(list(tables.map(header)))"
             }
         return SettingsProblem(line: entry.line, key: entry.path.shortened, "unknown option; \(advice)")
+    }
+
+    private static let tables = ConfigurationOption.tables + [OAuthTables.name]
+
+    /// Returns the header of a table. The options of [oauth] are in tables for each URL.
+    private static func header(_ table: String) -> String {
+        "[\(table == OAuthTables.name ? OAuthTables.header : table)]"
     }
 
     private static func list(_ names: [String]) -> String {

@@ -12,9 +12,9 @@ enum Suggestion {
         }
     }
 
-    /// Returns the table most similar to a name; `nil` if none is similar.
-    static func table(for name: String) -> String? {
-        nearest(to: name, among: ConfigurationOption.tables) { distance(name, $0, limit: limit(for: name)) }
+    /// Returns the known name most similar to a name; `nil` if none is similar.
+    static func name(for name: String, among known: [String]) -> String? {
+        nearest(to: name, among: known) { distance(name, $0, limit: limit(for: name)) }
     }
 
     private static func nearest<Candidate>(

@@ -170,6 +170,10 @@ public enum Limits {
     public static let credentialCommands = 4
     /// Size of the largest netrc file that is read.
     public static let netrcBytes = 1 << 20
+    /// Size of the largest file with the secret of an OAuth client. Secrets of 64 characters are usual; signed ones are longer.
+    public static let clientSecretBytes = 4 << 10
+    /// Length of a client id. Those of dynamic registration can be signed documents.
+    public static let oauthClientIDBytes = 1 << 10
     /// Keyring items that one lookup considers.
     public static let keyringItems = 64
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Broker
+import CPlatform
 import Configuration
 import Glibc
 import WatchwordCore
@@ -20,7 +21,7 @@ struct ConfigurationSource {
         if isExplicit, access(path, F_OK) != 0 {
             throw StartFailure("configuration file \(path) does not exist; create it, or correct --config")
         }
-        let settings: Settings
+        var settings: Settings
         do {
             settings = try SettingsFile.load(path).get()
         } catch {
@@ -33,15 +34,21 @@ struct ConfigurationSource {
                 "invalid configuration file \(path):\nproxy: invalid proxy URL; use http://host:port, https://host:port or socks5h://host:port"
             )
         }
+        settings.readClientSecrets(home: getenv("HOME").map { String(cString: $0) })
+        watchword_clear_stack()
         return settings
     }
 
     /// `--check-config`: prints whether the configuration is valid.
     /// - Throws: `ExitCode(1)` if the configuration is invalid.
     func check() throws {
-        do {
-            _ = try load()
+        do throws(StartFailure) {
+            let problems = try load().fileProblems
             guard let path else { return print("no configuration file; the defaults apply") }
+            guard problems.isEmpty else {
+                let lines = problems.map(\.description).joined(separator: "\n")
+                throw StartFailure("invalid configuration file \(path):\n\(lines)")
+            }
             print(access(path, F_OK) == 0 ? "\(path): valid" : "\(path) does not exist; the defaults apply")
         } catch {
             let line = Array("\(error.text)\n".utf8)
@@ -75,6 +82,7 @@ extension BrokerOptions {
         releaseRules = settings.releaseRules
         netrcFile = settings.netrcFile
         credentialCommands = settings.credentialCommands
+        oauthRules = OAuthPresets.completing(settings.oauthRules)
         fronts.proxy = settings.frontProxy
         fronts.hosts = settings.frontHosts
         fronts.tunnelPorts = Set(settings.frontTunnelPorts)

@@ -4,6 +4,8 @@ enum Reloading {
     case applied
     /// All options except these are in effect.
     case needsRestart([String])
+    /// A file that the configuration names cannot be used. What needs it is not in effect, everything else is.
+    case lacksFile
     /// The new configuration is invalid. The previous one remains in effect.
     case refused
 
@@ -13,6 +15,7 @@ enum Reloading {
         case .applied: "Listening."
         case .needsRestart(let options):
             "Listening; restart the broker for \(options.joined(separator: " and ")) to take effect."
+        case .lacksFile: "Listening; a file that the configuration names cannot be used, see the log."
         case .refused: "Listening; the configuration is invalid."
         }
     }

@@ -47,7 +47,8 @@ final class RunningService {
     init(
         _ options: Daemon, _ source: ConfigurationSource, _ settings: Settings, manager: ServiceManager, log: Logger
     ) throws {
-        (self.manager, self.source, started, self.log) = (manager, source, settings, log)
+        (self.manager, self.source, self.log) = (manager, source, log)
+        started = settings.withoutSecrets
         do {
             let location = SocketLocation(explicit: options.socket, environment: Self.environment, uid: getuid())
             let socket =
@@ -90,6 +91,7 @@ final class RunningService {
         } catch let failure as LoopFailure {
             throw StartFailure("cannot start the broker: \(failure)")
         }
+        reportProblems(of: settings)
         manager.watch(loop, log: log)
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
     }
@@ -178,6 +180,12 @@ final class RunningService {
         }
     }
 
+    private func reportProblems(of settings: Settings) {
+        for problem in settings.fileProblems {
+            log.error("a file that the configuration names cannot be used", metadata: ["reason": "\(problem)"])
+        }
+    }
+
     /// Applies a reloaded configuration, unless it is invalid.
     private func takeOver(_ loaded: Result<Settings, StartFailure>) -> Reloading {
         do throws(StartFailure) {
@@ -188,8 +196,9 @@ final class RunningService {
             netrc.check(settings.netrcFile)  // guard: netrc-checked-at-reload
             broker.assumeIsolated { $0.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) } }
             log.notice("configuration reloaded", metadata: ["file": "\(source.path ?? "none")"])
+            reportProblems(of: settings)  // guard: oauth-secret-reported-at-reload
             let options = settings.optionsThatNeedRestart(since: started)
-            if options.isEmpty { return .applied }
+            if options.isEmpty { return settings.fileProblems.isEmpty ? .applied : .lacksFile }
             log.warning(
                 "restart the broker for changed options to take effect",
                 metadata: ["options": "\(options.joined(separator: ", "))"])

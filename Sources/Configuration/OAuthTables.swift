@@ -1,0 +1,166 @@
+internal import WatchwordProtocol
+
+/// Reads the tables `[oauth."URL"]`.
+enum OAuthTables {
+    /// The name of the table that contains them.
+    static let name = "oauth"
+    /// The form of their headers, for messages.
+    static let header = "oauth.\"URL\""
+
+    /// Adds the rules to the settings, those of the longest resources first, and returns all problems.
+    static func apply(_ entries: [TOMLEntry], to settings: inout Settings) -> [SettingsProblem] {
+        let entries = entries.filter { $0.path.utf8.starts(with: "\(name).".utf8) }.map { (parts: $0.parts, entry: $0) }
+        var readers: [OAuthTableReader] = []
+        var problems: [SettingsProblem] = []
+        for (parts, entry) in entries where parts.count == 2 {
+            guard case .key(let url) = parts[1] else { continue }
+            do throws(Refusal) {
+                let reader = try OAuthTableReader(url, entry)
+                if let first = readers.first(where: { $0.rule.resource == reader.rule.resource }) {
+                    throw Refusal("duplicate of the table in line \(first.line); remove one")
+                }
+                readers.append(reader)
+            } catch {
+                // The key may contain a password.
+                problems.append(SettingsProblem(line: entry.line, key: name, error.text))
+            }
+        }
+        for index in readers.indices {
+            for (parts, entry) in entries where parts.count == 3 && parts[1] == .key(readers[index].url) {
+                guard case .key(let option) = parts[2] else { continue }
+                readers[index].read(option, entry)
+            }
+            readers[index].checkCombination()
+        }
+        let complete = readers.filter(\.problems.isEmpty)
+        settings.oauthRules = OAuthRule.inOrder(complete.map(\.rule))
+        settings.clientSecretFiles = complete.compactMap(\.secretFile)
+        return problems + readers.flatMap(\.problems)
+    }
+}
+
+extension OAuthRule {
+    /// Sorts rules so that the first one that matches a URL is the one for the longest path.
+    static func inOrder(_ rules: [OAuthRule]) -> [OAuthRule] {
+        rules.sorted { left, right in
+            let (left, right) = (left.resource, right.resource)
+            return left.utf8.count == right.utf8.count ? left < right : left.utf8.count > right.utf8.count
+        }
+    }
+}
+
+/// One table.
+private struct OAuthTableReader {
+    /// The key of the table, as it was written.
+    let url: String
+    let line: Int
+    private(set) var problems: [SettingsProblem] = []
+    /// The path of the table, for messages.
+    private let path: String
+    private let pathLength: Int
+    private var draft: OAuthDraft
+    /// The lines of the options of the table.
+    private var lines: [String: Int] = [:]
+
+    var rule: OAuthRule { draft.rule }
+
+    var secretFile: ClientSecretFile? {
+        draft.secretFile.map { file in
+            ClientSecretFile(
+                resource: rule.resource, path: file, line: lines[Self.secretFile] ?? line,
+                key: "\(path).\(Self.secretFile)")
+        }
+    }
+
+    private static let secretFile = "client-secret-file"
+
+    /// - Throws: `Refusal` for a key that is not a URL, and for an entry that is not a table.
+    init(_ url: String, _ entry: TOMLEntry) throws(Refusal) {
+        let resource = try OAuthURL(url)
+        guard case .table = entry.value else {
+            throw Refusal(
+                "expected a table, not a value or a list of tables; write [\(OAuthTables.header)] on a line of its own, and "
+                    + "its options on the lines below")
+        }
+        (self.url, line, path, pathLength) = (url, entry.line, entry.path.shortened, entry.path.utf8.count)
+        draft = OAuthDraft(rule: OAuthRule(resource: resource.withoutTrailingSlash))
+    }
+
+    mutating func read(_ name: String, _ entry: TOMLEntry) {
+        guard let option = OAuthOption.all.first(where: { $0.name == name }) else {
+            let names = OAuthOption.all.map(\.name)
+            let advice =
+                Suggestion.name(for: name, among: names).map { "did you mean \($0)?" }
+                ?? "the options of [\(OAuthTables.header)] are \(names.joined(separator: ", "))"
+            return report(written(entry), entry.line, "unknown option; \(advice)")
+        }
+        lines[name] = entry.line
+        do throws(Refusal) {
+            try option.apply(entry.value, to: &draft)
+        } catch {
+            report(name, entry.line, error.text)
+        }
+    }
+
+    /// The name of an option as it is written in the path, with quotation marks if it needs them.
+    private func written(_ entry: TOMLEntry) -> String {
+        String(decoding: entry.path.utf8.dropFirst(pathLength + 1), as: UTF8.self)
+    }
+
+    /// Checks what an option requires of others, unless one of them has a problem.
+    mutating func checkCombination() {
+        guard problems.isEmpty else { return }
+        if rule.flow == .registry { return checkRegistry() }
+        let hasClientID = rule.clientID != nil
+        if !hasClientID && !rule.registersClient {
+            missing(
+                "client-id",
+                "add the id under which Watchword is registered at the authorization server, or register = true")
+        }
+        if hasClientID && rule.registersClient {
+            report(
+                "register", "a client that registers itself gets its id from the server; remove client-id or register")
+        }
+        if draft.secretFile != nil && !hasClientID {
+            report(Self.secretFile, "a secret belongs to a client id; add client-id, or remove \(Self.secretFile)")
+        }
+        if draft.secretFile != nil && rule.issuer == nil {  // guard: oauth-secret-needs-issuer
+            report(
+                Self.secretFile,
+                "without issuer, the server at \(rule.resource.shortened) would choose who gets the secret; add issuer")
+        }
+        if rule.flow == .clientCredentials && draft.secretFile == nil {
+            missing(Self.secretFile, "flow = \"client-credentials\" logs in with it; add it")
+        }
+        if rule.redirectPort != nil && rule.flow != nil && rule.flow != .browser {
+            report("redirect-port", "only flow = \"browser\" uses a port; remove redirect-port")
+        }
+    }
+
+    private mutating func checkRegistry() {
+        for name in lines.keys.sorted() where name != "issuer" && name != "flow" {
+            report(name, "flow = \"registry\" has no such option; remove it")
+        }
+        guard let issuer = rule.issuer, let url = try? OAuthURL(issuer) else {
+            return missing(
+                "issuer",
+                "add the origin of the token service; for example, write: issuer = \"https://auth.docker.io\"")
+        }
+        guard url.path.isEmpty || url.path == "/" else {
+            return report(
+                "issuer",
+                "expected the origin of the token service, without a path; write: issuer = \"\(url.origin)\"")
+        }
+        draft.rule.issuer = url.origin
+    }
+
+    private mutating func missing(_ option: String, _ advice: String) {
+        problems.append(SettingsProblem(line: line, key: path, "\(option) is missing; \(advice)"))
+    }
+
+    private mutating func report(_ option: String, _ text: String) { report(option, lines[option] ?? line, text) }
+
+    private mutating func report(_ option: String, _ line: Int, _ text: String) {
+        problems.append(SettingsProblem(line: line, key: "\(path).\(option.shortened)", text))
+    }
+}
