@@ -139,6 +139,12 @@ import WatchwordProtocol
         #expect(problems(table("issuer = \"\(url)\"")).map(\.line) == [3])
     }
 
+    @Test func aURLHasALimit() throws {
+        let longest = "https://a.example/" + String(repeating: "x", count: Limits.urlBytes - 18)
+        #expect(try rule(table("", url: longest)).resource == longest)
+        #expect(problems(table("", url: longest + "x")).map(\.text) == ["the URL is too long"])
+    }
+
     @Test func anIssuerStaysAsItIsWritten() throws {
         for issuer in ["https://Login.Example:443/T/", "http://127.0.0.1:4593/api/oidc", "https://login.example/"] {
             #expect(try rule(table("issuer = \"\(issuer)\"")).issuer == issuer)
