@@ -23,7 +23,8 @@ public struct OAuthRules: Sendable {
         let found = rules[url.origin]?.first { LoginCredential.path($0.path, covers: url.path) }
         guard let found, found.rule.isUsable else { return nil }  // guard: oauth-rule-usable
         // The whole origin cannot be left.
-        guard found.path == "/" || !HiddenSegments.leadUp(in: url.path) else { return nil }  // guard: oauth-hidden-segments
+        // guard: oauth-hidden-segments
+        guard found.path == "/" || !HiddenSegments.leadUp(in: url.path) else { return nil }
         return found.rule
     }
 }
