@@ -9,7 +9,7 @@ import urllib.parse
 
 import pytest
 
-from rig import browser_login, dpop, tiny_browser
+from rig import browser_login, dpop, oauth_answers, tiny_browser
 from rig.bodies import eventually
 from rig.field_servers import Registry
 from rig.plain_client import PlainClient, get
@@ -32,9 +32,14 @@ def log_in(client, **changes):
     return answer
 
 
+def through_another_page(stage, url):
+    """Returns the URL of a server that redirects to `url`."""
+    return stage.server(lambda request: oauth_answers.redirect(302, url)).url + "/start"
+
+
 def test_glewlwyd_logs_in(glewlwyd, client, stage):
     resource = stage.server(ProtectedResource(glewlwyd))
-    page = glewlwyd.approve(client.login_url(scope="openid read", nonce="n"))
+    page = glewlwyd.approve(through_another_page(stage, client.login_url(scope="openid read", nonce="n")))
     assert page.body == b"done" and client.listener.requests[0].query["iss"] == glewlwyd.issuer
     status, answer = client.exchange(client.listener.requests[0].query["code"])
     assert status == 200 and answer["token_type"] == "bearer" and answer["scope"] == "openid read" and "id_token" in answer
@@ -204,12 +209,12 @@ def test_the_mock_with_an_ephemeral_port(oidc_mock):
         assert oidc_mock.hold(url, "deny").parameters["error"] == "access_denied"
 
 
-def test_chromium_logs_in(glewlwyd, client):
-    url, text = browser_login.log_in(client.login_url(scope="read write"), glewlwyd.USER, glewlwyd.PASSWORD)
+def test_chromium_logs_in(glewlwyd, client, stage):
+    url, text = browser_login.log_in(glewlwyd, through_another_page(stage, client.login_url(scope="read write")))
     assert url.startswith(client.redirect_uri + "?") and text == "done"
     code = next(request.query["code"] for request in client.listener.requests if request.path == "/callback")
     status, answer = client.exchange(code)
     assert status == 200 and sorted(answer["scope"].split()) == ["read", "write"]
     status, device = client.post("device_authorization", scope="read")
-    url, _ = browser_login.log_in(device["verification_uri_complete"], glewlwyd.USER, glewlwyd.PASSWORD)
+    url, _ = browser_login.log_in(glewlwyd, device["verification_uri_complete"])
     assert "prompt=deviceComplete" in url and client.poll(device)[0] == 200

@@ -227,6 +227,7 @@ class Glewlwyd(Site):
         return tiny_browser.hold_redirect(self._granted(url, scopes), self.ann.jar)
 
     def _granted(self, url, scopes):
+        url = tiny_browser.reach(url, self)
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
         self.grant(query["scope"] if scopes is None else scopes, query["client_id"])
         return url + "&g_continue"
