@@ -50,6 +50,7 @@ def test_glewlwyd_logs_in(glewlwyd, client, stage):
     assert get(resource.identifier, forged).status == 401
     assert get(resource.identifier, "not.a.token").status == 401
     assert len(glewlwyd.requests_to("/token")) == 1 and glewlwyd.issued_secrets()[answer["refresh_token"]] is False
+    assert {client.verifier, client.listener.requests[0].query["code"], answer["access_token"]} < set(glewlwyd.issued_secrets())
     metadata = glewlwyd.issuer + "/.well-known/openid-configuration"
     assert json.loads(get(metadata).body)["token_endpoint"].rstrip("/") == glewlwyd.endpoint("token")
 
