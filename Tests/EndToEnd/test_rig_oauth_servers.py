@@ -9,8 +9,7 @@ import urllib.parse
 
 import pytest
 
-from rig import browser_login, dpop, tiny_browser
-from rig.bodies import eventually
+from rig import browser_login, dpop, oauth_answers, tiny_browser
 from rig.field_servers import Registry
 from rig.plain_client import PlainClient, get
 from rig.protected_resource import ProtectedResource
@@ -32,9 +31,14 @@ def log_in(client, **changes):
     return answer
 
 
+def through_another_page(stage, url):
+    """Returns the URL of a server that redirects to `url`."""
+    return stage.server(lambda request: oauth_answers.redirect(302, url)).url + "/start"
+
+
 def test_glewlwyd_logs_in(glewlwyd, client, stage):
     resource = stage.server(ProtectedResource(glewlwyd))
-    page = glewlwyd.approve(client.login_url(scope="openid read", nonce="n"))
+    page = glewlwyd.approve(through_another_page(stage, client.login_url(scope="openid read", nonce="n")))
     assert page.body == b"done" and client.listener.requests[0].query["iss"] == glewlwyd.issuer
     status, answer = client.exchange(client.listener.requests[0].query["code"])
     assert status == 200 and answer["token_type"] == "bearer" and answer["scope"] == "openid read" and "id_token" in answer
@@ -45,6 +49,7 @@ def test_glewlwyd_logs_in(glewlwyd, client, stage):
     assert get(resource.identifier, forged).status == 401
     assert get(resource.identifier, "not.a.token").status == 401
     assert len(glewlwyd.requests_to("/token")) == 1 and glewlwyd.issued_secrets()[answer["refresh_token"]] is False
+    assert {client.verifier, client.listener.requests[0].query["code"], answer["access_token"]} < set(glewlwyd.issued_secrets())
     metadata = glewlwyd.issuer + "/.well-known/openid-configuration"
     assert json.loads(get(metadata).body)["token_endpoint"].rstrip("/") == glewlwyd.endpoint("token")
 
@@ -77,29 +82,36 @@ def test_glewlwyd_grants_fewer_scopes(glewlwyd, client):
     assert client.exchange(redirect.parameters["code"])[1]["scope"] == "read"
 
 
-def test_glewlwyd_devices(glewlwyd, client):
+def test_glewlwyd_devices(start_glewlwyd):
+    glewlwyd = start_glewlwyd(device_authorization_interval=30)
+    with contextlib.closing(PlainClient(glewlwyd)) as client:
+        check_device(glewlwyd, client)
+
+
+def check_device(glewlwyd, client):
     status, device = client.post("device_authorization", scope="read")
-    assert status == 200 and device["interval"] == 2
+    assert status == 200 and device["interval"] == 30
     assert client.poll(device) == (400, {"error": "authorization_pending"})
     assert client.poll(device) == (400, {"error": "slow_down"})
     assert "deviceComplete" in glewlwyd.approve_device(device["user_code"], "read").url
-    status, answer = eventually(lambda: (answer := client.poll(device))[0] == 200 and answer, "a token", pause=0.3)
-    assert glewlwyd.valid_token(answer["access_token"]).scopes == ("read",)
+    status, answer = client.poll(device)
+    assert status == 200 and glewlwyd.valid_token(answer["access_token"]).scopes == ("read",)
     assert client.poll(device)[1] == {"error": "access_denied"}
 
 
 def test_glewlwyd_credentials_and_registration(start_glewlwyd, stage):
-    glewlwyd = start_glewlwyd(access_token_duration=2, register_client_allowed=True, register_client_auth_scope=[])
+    glewlwyd = start_glewlwyd(access_token_duration=30, register_client_allowed=True, register_client_auth_scope=[])
     with contextlib.closing(PlainClient(glewlwyd, "robot", glewlwyd.secret)) as robot:
         status, answer = robot.post("token", grant_type="client_credentials", scope="read")
-        assert status == 200 and answer["expires_in"] == 2 and "refresh_token" not in answer
+        assert status == 200 and answer["expires_in"] == 30 and "refresh_token" not in answer
         assert glewlwyd.valid_token(answer["access_token"])
         robot.secret = "wrong"
         assert robot.post("token", grant_type="client_credentials", scope="read") == (403, None)
     value = {"redirect_uris": ["http://127.0.0.1:7777/callback"], "token_endpoint_auth_method": "none", "client_name": "new"}
     page = tiny_browser.request(glewlwyd.endpoint("register"), "POST", {"Content-Type": "application/json"}, json.dumps(value).encode())
     assert page.status == 200 and json.loads(page.body)["client_id"]
-    eventually(lambda: glewlwyd.valid_token(answer["access_token"]) is None, "the token has expired", seconds=4)
+    glewlwyd.offset = 30
+    assert glewlwyd.valid_token(answer["access_token"]) is None
 
 
 def test_glewlwyd_resources(glewlwyd, client, stage):
@@ -204,12 +216,12 @@ def test_the_mock_with_an_ephemeral_port(oidc_mock):
         assert oidc_mock.hold(url, "deny").parameters["error"] == "access_denied"
 
 
-def test_chromium_logs_in(glewlwyd, client):
-    url, text = browser_login.log_in(client.login_url(scope="read write"), glewlwyd.USER, glewlwyd.PASSWORD)
+def test_chromium_logs_in(glewlwyd, client, stage):
+    url, text = browser_login.log_in(glewlwyd, through_another_page(stage, client.login_url(scope="read write")))
     assert url.startswith(client.redirect_uri + "?") and text == "done"
     code = next(request.query["code"] for request in client.listener.requests if request.path == "/callback")
     status, answer = client.exchange(code)
     assert status == 200 and sorted(answer["scope"].split()) == ["read", "write"]
     status, device = client.post("device_authorization", scope="read")
-    url, _ = browser_login.log_in(device["verification_uri_complete"], glewlwyd.USER, glewlwyd.PASSWORD)
+    url, _ = browser_login.log_in(glewlwyd, device["verification_uri_complete"])
     assert "prompt=deviceComplete" in url and client.poll(device)[0] == 200

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from .dpop import public_jwk
 from .oauth_answers import altered, dated, error, json_answer, page, redirect, with_query
 from .oauth_grants import ALL_GRANTS, Client, Code, Grant, Memory
-from .oauth_site import Refusal, Site
+from .oauth_site import Site
 from .token_endpoint import TokenEndpoint
 
 ENDPOINTS = {"authorization_endpoint": "authorize", "token_endpoint": "token", "device_authorization_endpoint": "device_authorization",

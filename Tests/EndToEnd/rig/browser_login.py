@@ -98,20 +98,22 @@ class Chromium:
             os.close(self._output)
 
 
-def log_in(url, user, password, *options, seconds=40):
-    """Opens `url`, logs in at glewlwyd, and grants everything; returns the URL and the text of the page at the end, which is the
-    program's, or glewlwyd's about a completed device."""
-    origin, end = urllib.parse.urlsplit(url).netloc, time.monotonic() + seconds
+def log_in(server, url, *options, seconds=40):
+    """Opens `url`, which leads to glewlwyd, logs in there as its user, and grants everything; returns the URL and the text of the
+    page at the end, which is the program's, or glewlwyd's about a completed device."""
+    origin, been_there, end = urllib.parse.urlsplit(server.url).netloc, False, time.monotonic() + seconds
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, contextlib.closing(Chromium(profile, *options)) as browser:
         browser.call("Page.navigate", url=url)
         while True:
             current = browser.evaluate("location.href") or ""
-            done = urllib.parse.urlsplit(current).netloc not in ("", "blank", origin) or "prompt=deviceComplete" in current
+            is_there = urllib.parse.urlsplit(current).netloc == origin
+            been_there |= is_there
+            done = "prompt=deviceComplete" in current if is_there else been_there and current.startswith("http")
             if done and browser.evaluate("document.readyState") == "complete":
                 return current, browser.evaluate("document.body.innerText")
             assert time.monotonic() < end, f"the login is stuck at {current}: {browser.evaluate('document.body.innerText')!r}"
-            if not done and browser.evaluate(STEP) == "credentials":
-                browser.type_into("username", user)
-                browser.type_into("password", password)
+            if is_there and not done and browser.evaluate(STEP) == "credentials":
+                browser.type_into("username", server.USER)
+                browser.type_into("password", server.PASSWORD)
                 browser.evaluate("document.getElementById('loginbut').click()")
             time.sleep(0.2)

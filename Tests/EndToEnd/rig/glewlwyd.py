@@ -152,18 +152,24 @@ class Glewlwyd(Site):
         headers = [(name, value) for name, value in request.headers if name.lower() not in ("host", "content-length", "connection")]
         page = tiny_browser.request(f"http://127.0.0.1:{self.inner_port}{request.target}", request.method, headers,
                                     request.body or None, host=request.header("Host"))
-        if self._place(request) in ("/token", "/device_authorization"):
-            self._remember(page.body)
+        self._remember(request, page)
         rest = [f"{name}: {value}" for name, value in page.headers if name.lower() not in ("content-length", "connection", "transfer-encoding")]
         return response(page.status, page.body, *rest)
 
-    def _remember(self, body):
-        with contextlib.suppress(ValueError):
-            value = json.loads(body)
-            self._issued.update({value[name]: name == "access_token" for name in ("access_token", "refresh_token", "device_code") if name in value})
+    def _remember(self, request, page):
+        """Collects tokens, codes and verifiers."""
+        found = {}
+        if self._place(request) == "/auth" and page.location:
+            found = {"code": tiny_browser.Redirect(page.location).parameters.get("code")}
+        elif request.method == "POST" and self._place(request) in ("/token", "/device_authorization"):
+            found = {"verifier": request.form.get("code_verifier")}
+            with contextlib.suppress(ValueError):
+                value = json.loads(page.body)
+                found |= {name: value.get(name) for name in ("access_token", "refresh_token", "device_code")}
+        self._issued.update({value: name == "access_token" for name, value in found.items() if value})
 
     def issued_secrets(self):
-        """Returns the values of all tokens, with whether the `resources` may receive them."""
+        """Returns the values of all tokens, codes and verifiers, with whether the `resources` may receive them."""
         return dict(self._issued)
 
     # configuration
@@ -227,6 +233,7 @@ class Glewlwyd(Site):
         return tiny_browser.hold_redirect(self._granted(url, scopes), self.ann.jar)
 
     def _granted(self, url, scopes):
+        url = tiny_browser.reach(url, self)
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
         self.grant(query["scope"] if scopes is None else scopes, query["client_id"])
         return url + "&g_continue"

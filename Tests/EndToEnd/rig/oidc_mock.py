@@ -43,7 +43,7 @@ class OIDCMock(Server):
         """Logs in at the URL of an authorization request; returns the redirect to the program, not yet followed. The action
         "deny" declines."""
         form = urllib.parse.urlencode({"sub": self.user, **({"action": action} if action else {})}).encode()
-        page = tiny_browser.request(url, "POST", {"Content-Type": "application/x-www-form-urlencoded"}, form)
+        page = tiny_browser.request(tiny_browser.reach(url, self), "POST", {"Content-Type": "application/x-www-form-urlencoded"}, form)
         assert page.location, (page.status, page.body)
         return tiny_browser.Redirect(page.location)
 

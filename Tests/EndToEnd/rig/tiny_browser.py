@@ -90,6 +90,16 @@ def open_login(url, jar=None, authority=None, until=lambda url: False, limit=10)
         url = page.location
 
 
+def reach(url, server):
+    """Returns the first URL of `server` to which `url` redirects, itself included: a program may open a URL of its own first."""
+    is_there = lambda target: target.startswith(server.url + "/")
+    if is_there(url):
+        return url
+    page = open_login(url, until=is_there)
+    assert page.location, f"{url} does not redirect to {server.url}: {page}"
+    return page.location
+
+
 class Redirect:
     """The redirect back to the program, not yet followed. `parameters` are those of its query, in order."""
 

@@ -8,7 +8,7 @@ import urllib.parse
 
 from .dpop import BadProof, encoded, signed
 from .oauth_answers import altered, dated, error, json_answer, with_query
-from .oauth_grants import DEVICE_GRANT, Code, Device, Grant, Token
+from .oauth_grants import DEVICE_GRANT, Device, Grant, Token
 
 VERIFIER = re.compile(r"[A-Za-z0-9\-._~]{43,128}")
 SINGLE = {"grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier", "refresh_token", "scope", "device_code",
