@@ -23,7 +23,8 @@ public struct BrokerOptions: Sendable {
     /// Commands that print passwords, which are used after the netrc file; the first one for a host.
     public var credentialCommands: [CredentialCommand] = []
     /// The rules for tokens of OAuth: those of the configuration and the presets, those of the longest resources first.
-    public var oauthRules: [OAuthRule] = []
+    public var oauthRules: [OAuthRule] = [] { didSet { tokens = OAuthRules(oauthRules) } }
+    private(set) var tokens = OAuthRules([])
     /// Whether a netrc file or a command can supply logins.
     var usesNetrc: Bool { netrcFile != nil || !credentialCommands.isEmpty }
     /// The fronts that are open as long as the broker runs.
