@@ -6,47 +6,15 @@ import sys
 
 import pytest
 
-from rig import tiny_browser
-from rig.authorization_server import AuthorizationServer
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import Client
-from rig.protected_resource import ProtectedResource
-
-
-class Site:
-    """An authorization server and a resource, and the configuration of the broker for them."""
-
-    def __init__(self, stage, **options):
-        self.stage = stage
-        self.server = stage.server(AuthorizationServer(issuer_path="/tenant"))
-        self.resource = stage.server(ProtectedResource(self.server))
-        self.options = {"issuer": self.server.issuer, "client-id": "watchword", **options}
-        self.url = self.resource.url + "/api"
-
-    def configuration(self, **changes):
-        options = {**self.options, **changes}
-        texts = {str: lambda value: f'"{value}"', bool: lambda value: str(value).lower(), int: str,
-                 list: lambda value: "[" + ", ".join(f'"{one}"' for one in value) + "]"}
-        lines = [f"{name} = {texts[type(value)](value)}" for name, value in options.items() if value is not None]
-        return f'[oauth."{self.resource.url}"]\n' + "\n".join(lines) + "\n"
-
-    def broker(self, *options, text="", **more):
-        return self.stage.configured(text + self.configuration(), *options, **more)
-
-    def sent_tokens(self):
-        return [token for _, token in self.resource.presented]
+from rig.login_sites import Site, is_closed, log_in, started, statuses
 
 
 @pytest.fixture
 def site(stage):
     return Site(stage)
-
-
-def log_in(client, **more):
-    """Waits for the challenge, and logs in as its browser would; returns the challenge and the last page."""
-    challenge = client.challenges.get(timeout=30)
-    return challenge, tiny_browser.open_login(challenge["params"]["login"]["url"], **more)
 
 
 def test_a_login_in_the_browser_answers_the_challenge(stage, site):
@@ -65,14 +33,6 @@ def test_a_login_in_the_browser_answers_the_challenge(stage, site):
     assert client.fetch(site.url)["result"]["exchanges"] == 1
     assert site.sent_tokens() == [None, site.server.access_tokens[0].value, site.server.access_tokens[0].value]
     assert not site.server.problems and not site.resource.problems
-
-
-def started(client, url, count=1, **params):
-    return [client.start("fetch/run", {"url": url, **params}) for _ in range(count)]
-
-
-def statuses(client, calls):
-    return [client.wait(call).get("result", {}).get("status") for call in calls]
 
 
 def test_one_login_serves_all_waiting_programs(stage, site):
@@ -160,14 +120,6 @@ def test_not_now_ends_the_login(stage, site):
     # The listener closes a little later; whatever arrives until then has no effect.
     eventually(lambda: is_closed(url), "the listener is closed")
     assert not site.server.requests_to("/token")
-
-
-def is_closed(url):
-    try:
-        tiny_browser.request(url)
-    except OSError:
-        return True
-    return False
 
 
 def test_without_a_respondent_no_login_begins(stage, site):

@@ -1,0 +1,111 @@
+"""An authorization server with a resource, the broker's configuration for them, and logins as a person's browser does them."""
+import queue
+import socket
+
+from . import tiny_browser
+from .authorization_server import AuthorizationServer
+from .bodies import eventually
+from .protected_resource import ProtectedResource
+from .scripted import ScriptedServer, response
+
+
+class Site:
+    """An authorization server and a resource, and the configuration of the broker for them."""
+
+    def __init__(self, stage, server=None, resource=None, at="", **options):
+        self.stage = stage
+        self.server = server or stage.server(AuthorizationServer(issuer_path="/tenant"))
+        self.resource = stage.server(resource(self.server) if resource else ProtectedResource(self.server))
+        self.options = {"issuer": self.server.issuer, "client-id": "watchword", **options}
+        self.configured_url = self.resource.url + at
+        self.url = self.resource.url + self.resource.path
+
+    def configuration(self, **changes):
+        options = {**self.options, **changes}
+        texts = {str: lambda value: f'"{value}"', bool: lambda value: str(value).lower(), int: str,
+                 list: lambda value: "[" + ", ".join(f'"{one}"' for one in value) + "]"}
+        lines = [f"{name} = {texts[type(value)](value)}" for name, value in options.items() if value is not None]
+        return f'[oauth."{self.configured_url}"]\n' + "\n".join(lines) + "\n"
+
+    def broker(self, *options, text="", **more):
+        return self.stage.configured(text + self.configuration(), *options, **more)
+
+    def sent_tokens(self):
+        return [token for _, token in self.resource.presented]
+
+    def token_requests(self):
+        return self.server.requests_to("/token")
+
+
+def log_in(client, **more):
+    """Waits for the challenge, and logs in as its browser would; returns the challenge and the last page."""
+    challenge = client.challenges.get(timeout=30)
+    return challenge, tiny_browser.open_login(login_url(challenge), **more)
+
+
+def login_url(challenge):
+    return challenge["params"]["login"]["url"]
+
+
+def started(client, url, count=1, **params):
+    return [client.start("fetch/run", {"url": url, **params}) for _ in range(count)]
+
+
+def statuses(client, calls):
+    return [client.wait(call).get("result", {}).get("status") for call in calls]
+
+
+def is_closed(url):
+    try:
+        tiny_browser.request(url)
+    except OSError:
+        return True
+    return False
+
+
+def held_login(client, url, **params):
+    """Starts a fetch, and logs in up to the redirect back to the broker; returns the call, the challenge and the redirect."""
+    call = client.start("fetch/run", {"url": url, **params})
+    challenge = client.challenges.get(timeout=30)
+    return call, challenge, tiny_browser.hold_redirect(login_url(challenge))
+
+
+def failure(client, call, kind="loginFailed", seconds=40):
+    """Waits for the failure of a fetch; returns its message."""
+    reply = client.wait(call, seconds)
+    assert reply.get("error", {}).get("data", {}).get("kind") == kind, reply
+    return reply["error"]["message"]
+
+
+def stranger(stage):
+    """A server that no token, code or secret is for; `stage` searches all that it received."""
+    return stage.server(ScriptedServer(lambda request: response(200, b"{}", "Content-Type: application/json")))
+
+
+def own_address():
+    """Returns an address of this machine that is not loopback, or None."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Connecting a datagram socket sends nothing (TEST-NET-3, RFC 5737).
+            probe.connect(("203.0.113.1", 9))
+        except OSError:
+            return None
+        address = probe.getsockname()[0]
+    return None if address.startswith("127.") else address
+
+
+def logged_in(client, site):
+    """Fetches the page of the site with a login."""
+    call = started(client, site.url)
+    log_in(client)
+    assert statuses(client, call) == [200]
+
+
+def quiet(client, seconds=0.3):
+    """Whether no challenge arrives for a while."""
+    try:
+        challenge = client.challenges.get(timeout=seconds)
+    except queue.Empty:
+        return True
+    client.challenges.put(challenge)
+    return False
