@@ -22,14 +22,14 @@ final class GrantStore {
         }
     }
 
-    /// Stores a grant. Without a keyring it is kept for the session.
+    /// Stores a grant; without a keyring, for the session.
     func store(_ grant: TokenGrant, completion: @escaping @Sendable () -> Void) {
         grants[grant.key] = grant
         guard let port = keyring.port else { return completion() }
         let log = keyring.context.log
         port.store(grant.secret, attributes: TokenGrant.attributes(of: grant.key), label: grant.label) { result in
             if case .failure(let failure) = result {
-                log.warning("a login is kept for this session only", metadata: ["reason": "\(failure.text)"])
+                log.warning("a login is stored for this session only", metadata: ["reason": "\(failure.text)"])
             }
             completion()
         }

@@ -4,7 +4,7 @@ internal import WatchwordProtocol
 
 /// Obtains tokens from authorization servers. Owns the searches that are under way, and the grants of the session.
 final class TokenDesk {
-    /// The time for which a search without a waiting fetch goes on, because another program may still wait for the same
+    /// The time for which a search without a waiting fetch continues, because another program may still wait for the same
     /// login.
     private static let patience = Duration.seconds(5)
 

@@ -87,7 +87,7 @@ extension TokenMachine {
         registered = grant.registered
         prover = grant.proofKey.map(TokenProver.init)
         if query.challenge.isInsufficient, !Set(grant.scopes).isSuperset(of: query.challenge.scopes) {
-            // What the server did not grant is not requested again (RFC 6749 section 3.3).
+            // A scope that the server did not grant is not requested again (RFC 6749 section 3.3).
             let denied = grant.denied.filter(query.challenge.scopes.contains)
             guard denied.isEmpty else { throw notGranted(denied) }  // guard: oauth-denied-scope
             scopes = scopes.united(with: grant.scopes)

@@ -39,7 +39,8 @@ public struct TokenLogin: Sendable, Equatable {
         [
             "flow": .string(device == nil ? "browser" : "device"), "issuer": .string(issuer),
             "clientId": .string(clientID), "scopes": .array(scopes.map { .string($0) }), "url": .string(url),
-            "completeUrl": (device?.completeURL).map { .string($0) }, "userCode": (device?.userCode).map { .string($0) },
+            "completeUrl": (device?.completeURL).map { .string($0) },
+            "userCode": (device?.userCode).map { .string($0) },
             "expiresAt": .string(UTCTime.text(expiresAt.wholeMilliseconds)),
         ]
     }
