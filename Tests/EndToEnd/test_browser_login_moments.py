@@ -16,6 +16,7 @@ from rig.broker import program
 from rig.login_sites import Site, failure, held_login, is_closed, log_in, logged_in, login_url, quiet, started, statuses
 from rig.oauth_answers import CLOSE, SILENT, dated, redirect
 from rig.subjects import Consenter
+from rig.terminal import Shell
 
 
 @pytest.fixture
@@ -473,37 +474,34 @@ def test_every_wait_for_a_device_ends(stage, device, place, end):
 ASK = '[sharing]\nsession = "ask"\n'
 
 
-def test_another_program_needs_consent_for_the_token(stage, site):
+def refused(broker, url):
+    """Fetches with the helper, another program than the interpreter of these tests, whose use of a login is not allowed."""
+    done = Shell(broker).run("fetch", "-s", "--no-start", url)
+    assert b"for the bearer" not in done.stdout, done
+    return done
+
+
+@pytest.mark.parametrize("renews", [False, True])
+def test_another_program_needs_consent_for_the_token(stage, site, renews):
     broker = site.broker(text=ASK)
     agent = Consenter(broker.socket)
     stage.clients.append(agent)
-    # The helper of the same build is another program than the interpreter of these tests.
-    environment = broker.environment
     first = stage.client(broker=broker)
-    call = started(first, site.url)
-    log_in(first)
-    assert statuses(first, call) == [200]
-    agent.allow = "no"
-    asked, sent = len(agent.asked), len(site.sent_tokens())
-    done = subprocess.run(
-        [program("watchword"), "fetch", "-s", "--no-start", site.url], env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=40)
-    assert done.returncode != 0 and b"for the bearer" not in done.stdout
-    assert len(agent.asked) > asked
+    logged_in(first, site)
+    sent = len(site.sent_tokens())
+    if renews:
+        site.server.revoke_access()
+    refused(broker, site.url)
+    assert len(agent.asked) == 1 and agent.asked[0]["protectionSpace"]["port"] == site.resource.port
     assert set(site.sent_tokens()[sent:]) <= {None}, site.sent_tokens()
+    # The program that logged in needs none.
+    assert first.fetch(site.url)["result"]["status"] == 200 and len(agent.asked) == 1
 
 
-def test_another_program_needs_consent_for_the_grant(stage, site):
+def test_a_program_with_consent_uses_the_token(stage, site):
     broker = site.broker(text=ASK)
-    agent = Consenter(broker.socket)
+    agent = Consenter(broker.socket, allow="always")
     stage.clients.append(agent)
-    first = stage.client(broker=broker)
-    call = started(first, site.url)
-    log_in(first)
-    assert statuses(first, call) == [200]
-    agent.allow = "no"
-    site.server.revoke_access()
-    done = subprocess.run(
-        [program("watchword"), "fetch", "-s", "--no-start", site.url], env=broker.environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=40)
-    assert done.returncode != 0 and b"for the bearer" not in done.stdout
-    current = site.server.access_tokens[-1].value
-    assert agent.asked and (len(site.server.access_tokens) == 1 or current not in site.sent_tokens())
+    logged_in(stage.client(broker=broker), site)
+    done = Shell(broker).run("fetch", "-s", "--no-start", site.url)
+    assert done.stdout == b"for the bearer\n" and len(agent.asked) == 1 and len(site.server.authorizations) == 1
