@@ -9,9 +9,10 @@ public actor Broker {
     /// The executor of the event loop, so that a message is handled on the thread that reads it.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let loop: any BrokerLoop
-    private let makeDesks: @Sendable (Broker) -> Desks
+    /// `nil` once it has been called: it contains the first options, whose secrets are not stored longer than necessary.
+    private var makeDesks: (@Sendable (Broker) -> Desks)?
     /// Created on first use, because the desks refer to this actor.
-    private(set) lazy var desks = makeDesks(self)
+    private(set) lazy var desks = createDesks()
 
     /// - Parameters:
     ///   - keyring: `nil` without a keyring; then only the session cache stores credentials.
@@ -36,6 +37,12 @@ public actor Broker {
         makeDesks = { [table] broker in
             Desks(ports, DeskContext(clock, options, log), table, suspendedBefore: suspended, of: broker)
         }
+    }
+
+    private func createDesks() -> Desks {
+        guard let makeDesks else { preconditionFailure("the desks are created once") }
+        self.makeDesks = nil  // guard: oauth-first-secrets-wiped
+        return makeDesks(self)
     }
 
     /// Shuts the broker down: notifies the clients, waits at most `grace` for running fetches, open bodies and keyring

@@ -1,7 +1,9 @@
 #ifndef WATCHWORD_COPENSSL_SHIM_H
 #define WATCHWORD_COPENSSL_SHIM_H
 
+#include <openssl/bn.h>
 #include <openssl/crypto.h>
+#include <openssl/ec.h>
 #include <openssl/engine.h>
 #include <openssl/evp.h>
 #include <openssl/err.h>

@@ -108,6 +108,7 @@ extension ClientSecretFile {
     }
 
     private static func unreadable(_ path: String, _ error: Int32) -> Refusal {
-        Refusal("cannot read \(path): \(String(cString: strerror(error))); create it with mode 0600, or correct the path")
+        Refusal(
+            "cannot read \(path): \(String(cString: strerror(error))); create it with mode 0600, or correct the path")
     }
 }

@@ -50,8 +50,8 @@ extension OAuthOption {
         .text(
             "flow", flows, example: OAuthRule.Flow.device.rawValue,
             "Specifies how a token is obtained: with \"browser\" you log in in the browser of this desktop, and with "
-                + "\"device\" you enter a code in the browser of any device. With \"client-credentials\" the program "
-                + "logs in as itself, with the secret in client-secret-file, and nobody is asked. \"registry\" is for "
+                + "\"device\" you enter a code in the browser of any device. With \"client-credentials\" the broker "
+                + "logs in as the client, with the secret in client-secret-file, without a question. \"registry\" is for "
                 + "the token services of container registries. By default it is \"browser\", or \"device\" if the "
                 + "authorization server offers only that."
         ) { option, text, draft throws(Refusal) in
@@ -70,8 +70,8 @@ extension OAuthOption {
         },
         .text(
             "resource", "an absolute URI without a fragment", example: "https://api.example/v1",
-            "Specifies the resource for which tokens are requested (RFC 8707). By default it is the one that the metadata "
-                + "of the server names, or none."
+            "Specifies the resource for which tokens are requested (RFC 8707). The default is that of the metadata of the "
+                + "server, or none."
         ) { option, text, draft throws(Refusal) in
             guard isAbsoluteURI(text) else { throw option.invalid }
             draft.rule.resourceIndicator = text

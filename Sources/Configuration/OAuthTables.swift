@@ -55,7 +55,9 @@ private struct OAuthTableReader {
     let url: String
     let line: Int
     private(set) var problems: [SettingsProblem] = []
+    /// The path of the table, for messages.
     private let path: String
+    private let pathLength: Int
     private var draft: OAuthDraft
     /// The lines of the options of the table.
     private var lines: [String: Int] = [:]
@@ -80,7 +82,7 @@ private struct OAuthTableReader {
                 "expected a table, not a value or a list of tables; write [\(OAuthTables.header)] on a line of its own, and "
                     + "its options on the lines below")
         }
-        (self.url, line, path) = (url, entry.line, entry.path.shortened)
+        (self.url, line, path, pathLength) = (url, entry.line, entry.path.shortened, entry.path.utf8.count)
         draft = OAuthDraft(rule: OAuthRule(resource: resource.withoutTrailingSlash))
     }
 
@@ -90,7 +92,7 @@ private struct OAuthTableReader {
             let advice =
                 Suggestion.name(for: name, among: names).map { "did you mean \($0)?" }
                 ?? "the options of [\(OAuthTables.header)] are \(names.joined(separator: ", "))"
-            return report(name, entry.line, "unknown option; \(advice)")
+            return report(written(entry), entry.line, "unknown option; \(advice)")
         }
         lines[name] = entry.line
         do throws(Refusal) {
@@ -100,16 +102,24 @@ private struct OAuthTableReader {
         }
     }
 
+    /// The name of an option as it is written in the path, with quotation marks if it needs them.
+    private func written(_ entry: TOMLEntry) -> String {
+        String(decoding: entry.path.utf8.dropFirst(pathLength + 1), as: UTF8.self)
+    }
+
     /// Checks what an option requires of others, unless one of them has a problem.
     mutating func checkCombination() {
         guard problems.isEmpty else { return }
         if rule.flow == .registry { return checkRegistry() }
         let hasClientID = rule.clientID != nil
         if !hasClientID && !rule.registersClient {
-            missing("client-id", "add the id under which Watchword is registered at the authorization server, or register = true")
+            missing(
+                "client-id",
+                "add the id under which Watchword is registered at the authorization server, or register = true")
         }
         if hasClientID && rule.registersClient {
-            report("register", "the authorization server chooses the id of a client that registers itself; remove client-id or register")
+            report(
+                "register", "a client that registers itself gets its id from the server; remove client-id or register")
         }
         if draft.secretFile != nil && !hasClientID {
             report(Self.secretFile, "a secret belongs to a client id; add client-id, or remove \(Self.secretFile)")
@@ -132,10 +142,14 @@ private struct OAuthTableReader {
             report(name, "flow = \"registry\" has no such option; remove it")
         }
         guard let issuer = rule.issuer, let url = try? OAuthURL(issuer) else {
-            return missing("issuer", "add the origin of the token service; for example, write: issuer = \"https://auth.docker.io\"")
+            return missing(
+                "issuer",
+                "add the origin of the token service; for example, write: issuer = \"https://auth.docker.io\"")
         }
         guard url.path.isEmpty || url.path == "/" else {
-            return report("issuer", "expected the origin of the token service, without a path; write: issuer = \"\(url.origin)\"")
+            return report(
+                "issuer",
+                "expected the origin of the token service, without a path; write: issuer = \"\(url.origin)\"")
         }
         draft.rule.issuer = url.origin
     }

@@ -91,6 +91,7 @@ final class RunningService {
         } catch let failure as LoopFailure {
             throw StartFailure("cannot start the broker: \(failure)")
         }
+        reportProblems(of: settings)
         manager.watch(loop, log: log)
         log.notice("listening", metadata: ["version": "\(WatchwordVersion.current)", "pid": "\(getpid())"])
     }

@@ -1,6 +1,7 @@
-import Configuration
 import Glibc
 import Testing
+
+@testable import Configuration
 
 @Suite struct ManualPageTests {
     private static let path =
@@ -33,6 +34,10 @@ import Testing
             let name = option.name.split(separator: "-").joined(separator: "\\-")
             #expect(page.contains(" .B \(name) \(option.summary) .br Value: \(option.type.text). "))
         }
+        for option in OAuthOption.all {
+            let name = option.name.split(separator: "-").joined(separator: "\\-")
+            #expect(page.contains(" .B \(name) \(option.summary) .br Value: \(option.type). "))
+        }
     }
 
     @Test func linesAreBrokenAtSpaces() {
@@ -50,6 +55,6 @@ import Testing
         let example = lines[(start + 1)..<end].joined(separator: "\n")
             .replacing("\\-", with: "-").replacing("\\(dq", with: "\"")
         #expect(settings(example) == Settings())
-        #expect(example.split(separator: "\n").count == ConfigurationOption.all.count + 11)
+        #expect(example.split(separator: "\n").count == ConfigurationOption.all.count + 11 + OAuthOption.all.count + 1)
     }
 }

@@ -1,5 +1,6 @@
 import Configuration
 import Testing
+import WatchwordProtocol
 
 @Suite struct RestartTests {
     @Test func onlyOptionsReadAtTheStartNeedARestart() {
@@ -7,6 +8,7 @@ import Testing
         var settings = started
         settings.sharing = .ask
         settings.keyringCall = .seconds(1)
+        settings.oauthRules = [OAuthRule(resource: "https://a.example")]
         #expect(settings.optionsThatNeedRestart(since: started) == [])
         settings.tokenModule = "/m.so"
         #expect(settings.optionsThatNeedRestart(since: started) == ["tokens.module"])

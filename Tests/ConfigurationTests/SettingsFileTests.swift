@@ -56,17 +56,17 @@ import Testing
         ),
         (
             "\nnosuch = 1", "nosuch",
-            "options belong in the tables [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front] and [process]"
+            "options belong in the tables [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front], [process] and [oauth.\"URL\"]"
         ),
         ("\n[limit]\nx = 1\n[limit.y]\nz = 1", "limit", "did you mean [limits]?"),
         ("\n[fecth]\nallow = 1", "fecth", "did you mean [fetch]?"),
         (
             "\n[network]", "network",
-            "the tables are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front] and [process]"
+            "the tables are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front], [process] and [oauth.\"URL\"]"
         ),
         (
             "\n[\"limits.x\"]", "\"limits.x\"",
-            "the tables are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front] and [process]"
+            "the tables are [limits], [keyring], [fetch], [proxy], [schemes], [tokens], [sharing], [credentials], [audit], [front], [process] and [oauth.\"URL\"]"
         ),
         ("\n[\"limits \"]", "\"limits \"", "did you mean [limits]?"),
         ("\n[Limits]", "Limits", "did you mean [limits]?"),

@@ -54,6 +54,10 @@ def programs(monkeypatch):
     ("[limits]\nsession-entries = 7\n\n[audit]\nenabled = false\n", IDLE, 60, "[limits]\nsession-entries = 7\nsession-idle-s = 60\n\n[audit]\nenabled = false\n"),
     ("[limits]\r\nsession-idle-s = 5\r\n", IDLE, 60, "[limits]\r\nsession-idle-s = 60\r\n"),
     ("[limits]\r\nsession-idle-s = 5", KEYRING, True, "[limits]\r\nsession-idle-s = 5\r\n\r\n[keyring]\r\nenabled = true\r\n"),
+    ('[keyring]\n[oauth."https://a.example/v1"]\nclient-id = "c"\ndpop = true\n', KEYRING, False,
+     '[keyring]\nenabled = false\n[oauth."https://a.example/v1"]\nclient-id = "c"\ndpop = true\n'),
+    ('[oauth."https://a.example/v1"]\nenabled = true\n', KEYRING, False,
+     '[oauth."https://a.example/v1"]\nenabled = true\n\n[keyring]\nenabled = false\n'),
     ("[audit]\nenabled = true\n[keyring]\nenabled = true", KEYRING, False, "[audit]\nenabled = true\n[keyring]\nenabled = false")])
 def test_one_option_is_changed_and_all_else_stays(before, option, value, after):
     assert configuration.changed(before, *option, value) == after

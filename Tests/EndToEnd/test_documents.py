@@ -1,4 +1,5 @@
 """The documents: their links and anchors exist, and their example configurations are valid."""
+import os
 import re
 import subprocess
 
@@ -38,7 +39,13 @@ def test_every_configuration_is_valid(document, block, tmp_path):
     file = tmp_path / "config.toml"
     file.write_text(block)
     file.chmod(0o600)
-    done = subprocess.run([program("watchwordd"), "--check-config", f"--config={file}"], capture_output=True, text=True)
+    for name in re.findall(r'^client-secret-file = "~/(.*)"$', block, re.MULTILINE):
+        secret = tmp_path / name
+        secret.parent.mkdir(parents=True, exist_ok=True)
+        secret.write_text("secret\n")
+        secret.chmod(0o600)
+    done = subprocess.run([program("watchwordd"), "--check-config", f"--config={file}"], env={**os.environ, "HOME": str(tmp_path)},
+                          capture_output=True, text=True)
     assert done.returncode == 0, f"{document.relative_to(ROOT)}:\n{block}\n{done.stdout}{done.stderr}"
 
 

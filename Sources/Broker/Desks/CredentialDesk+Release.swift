@@ -12,11 +12,37 @@ extension CredentialDesk {
         if let credential = fetches.table.sessionCredential(for: params, of: call.connection.tag, now: context.now) {
             return finishRelease(credential, from: .session, params, call)
         }
+        if params.pattern.authenticationMethod == .bearer, let query = tokenQuery(params) {
+            return fetches.desks.tokens.obtain(query) { [unowned self] in releaseToken($0, params, call) }
+        }
         guard keyring.mayBeAsked else { return finishRelease(nil, from: .keyring, params, call) }
         let mark = fetches.table.forgetMark
         keyring.find(
             fetches.table.keyringQueries(for: params.pattern), withSecrets: true,
             completion: reference.direct { $0.releaseCredential($1, since: mark, params, call) })
+    }
+
+    /// Returns the query for a token that can be obtained without a person.
+    private func tokenQuery(_ params: CredentialGet) -> TokenQuery? {
+        let pattern = params.pattern
+        let text = DisplayURL.site(scheme: pattern.scheme, host: pattern.host.string, port: pattern.port)
+        guard pattern.proxyType == nil, let url = try? FetchURL("\(text)\(params.path)") else { return nil }
+        return context.options.tokens.rule(for: url).map { TokenQuery($0, for: url) }
+    }
+
+    private func releaseToken(_ outcome: TokenOutcome, _ params: CredentialGet, _ call: Call<CredentialGet>) {
+        guard let connection = clients[call.connection] else { return }
+        do throws(RPCError) {
+            try refuseWhenLocked()
+            try checkRelease(of: params.pattern, to: connection)
+            if case .failed(let failure) = outcome { throw RPCError(failure.kind, failure.text) }
+            var token: LoginCredential?
+            if case .token(let obtained) = outcome, obtained.binding == nil { token = obtained }
+            finishRelease(token, from: .keyring, params, call)
+        } catch {
+            audit.recordDenial(error, connection.cause)
+            connection.complete(call, .failure(error))
+        }
     }
 
     /// Continues after the keyring search. All checks are repeated, because during the search the broker may have been

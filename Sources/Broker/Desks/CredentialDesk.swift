@@ -27,13 +27,17 @@ final class CredentialDesk {
         // The expiry of an item is stored in its secret.
         keyring.search(
             params.pattern, withSecrets: true,
-            completion: reference.direct {
-                $0.clients.complete(call, .success($0.listing(params.pattern, of: call.connection, $1)))
+            completion: reference.direct { desk, items in
+                desk.fetches.desks.tokens.list(
+                    completion: desk.reference.direct {
+                        $0.clients.complete(call, .success($0.listing(params.pattern, of: call.connection, items, $1)))
+                    })
             })
     }
 
     private func listing(
-        _ pattern: SpacePattern?, of id: ConnectionID, _ items: Result<[StoredItem], KeyringFailure>
+        _ pattern: SpacePattern?, of id: ConnectionID, _ items: Result<[StoredItem], KeyringFailure>,
+        _ grants: [CredentialDescription]
     ) -> CredentialList.Result {
         let session = fetches.table.sessionCredentials(of: id.tag, now: context.now)
         let stored = ((try? items.get()) ?? []).map { item in
@@ -43,7 +47,7 @@ final class CredentialDesk {
                 source: .keyring, isDefault: item.isDefault)
         }
         let decided = fetches.table.connectionDecisions(of: id.tag, now: context.now)
-        let all = (session + decided + stored).filter { description in pattern?.contains(description.pattern) ?? true }
+        let all = (session + decided + stored + grants).filter { description in pattern?.contains(description.pattern) ?? true }
         return (all, keyring.status)
     }
 
@@ -81,8 +85,15 @@ final class CredentialDesk {
         try refuseWhenLocked()
         switch params {
         case .id(.session(let number)):
+            let listed = fetches.table.sessionCredentials(of: connection.id.tag, now: context.now)
             let (count, orders) = fetches.change { $0.forget(number: number, pattern: nil, of: connection.id.tag) }
             fetches.perform(orders, connection.cause)
+            if let token = listed.first(where: { $0.id == .session(number) && $0.kind == .token }), count > 0 {
+                // Otherwise the next fetch would get another token without a question.
+                // guard: oauth-forget-token
+                let origin = SpacePattern(scheme: token.pattern.scheme, host: token.pattern.host, port: token.pattern.port)
+                fetches.desks.tokens.forget { pattern, _ in origin.contains(pattern) } completion: { _ in }
+            }
             guard count > 0 else { throw RPCError.unknownCredential(CredentialID.session(number)) }
             return count
         case .id(.keyring(let name)):
@@ -91,7 +102,12 @@ final class CredentialDesk {
                 let isUnknown = (try? result.get()) == 0
                 desk.clients.complete(call, isUnknown ? .failure(.unknownCredential(.keyring(name))) : result)
             }
-            keyring.remove([name], of: nil, connection.cause, completion: finish)
+            let cause = connection.cause
+            let removeLogin: @Sendable (Int) -> Void = reference.direct { desk, count in
+                if count > 0 { return finish(.success(count)) }
+                desk.keyring.remove([name], of: nil, cause, completion: finish)
+            }
+            fetches.desks.tokens.forget { _, item in item == name } completion: { removeLogin($0) }
             return nil
         case .id(let id):
             let (count, orders) = fetches.change { $0.forget(decision: id, of: connection.id.tag) }
@@ -105,7 +121,10 @@ final class CredentialDesk {
             let finish: @Sendable (Result<Int, RPCError>) -> Void = reference.direct { $0.clients.complete(call, $1) }
             let remove: KeyringCompletion<[StoredItem]> = reference.direct { desk, result in
                 let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }
-                desk.keyring.remove(items.map(\.id), of: pattern, after: count, cause, completion: finish)
+                let removeItems: @Sendable (Int) -> Void = desk.reference.direct { desk, logins in
+                    desk.keyring.remove(items.map(\.id), of: pattern, after: count + logins, cause, completion: finish)
+                }
+                desk.fetches.desks.tokens.forget { place, _ in pattern.overlaps(place) } completion: { removeItems($0) }
             }
             keyring.search(pattern, completion: remove)
             return nil
@@ -143,6 +162,7 @@ final class CredentialDesk {
         context.log.notice("locked")
         audit.record(.locked, cause)
         fetches.perform(fetches.change { $0.lock() }, cause)
+        fetches.desks.tokens.endSession()
         guard passphraseLock.set(params.passphrase) else {
             throw RPCError(.locked, "the broker is already locked with another passphrase; unlock it first")
         }
@@ -177,6 +197,7 @@ final class CredentialDesk {
             event.origin = origin?.text
         }
         fetches.perform(orders, cause)
+        fetches.desks.tokens.endSession(origin)
         return removed
     }
 

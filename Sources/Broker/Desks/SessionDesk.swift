@@ -54,6 +54,7 @@ final class SessionDesk {
         }
         context.log.notice("session cleared", metadata: ["removed": "\(count)", "reason": "\(reason)"])
         fetches.perform(orders)
+        fetches.desks.tokens.endSession()
     }
 
     /// Applies the settings that can change at run time. The deadlines of open questions do not change.

@@ -2,15 +2,15 @@ internal import Logging
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The grants of the session; those that the keyring could store are read from it again in the next session.
+/// The grants of the session, and those in the keyring.
 final class GrantStore {
+    /// A grant, and the name of its item in the keyring.
+    typealias Stored = (grant: TokenGrant, item: String?)
+
     private let keyring: KeyringDesk
-    private let reference: DeskReference<TokenDesk>
     private var grants: [TokenGrant.Key: TokenGrant] = [:]
 
-    init(_ keyring: KeyringDesk, _ reference: DeskReference<TokenDesk>) {
-        (self.keyring, self.reference) = (keyring, reference)
-    }
+    init(_ keyring: KeyringDesk) { self.keyring = keyring }
 
     /// - Parameter isFresh: whether to read the keyring even if the grant is known, because another program may have renewed
     ///   it.
@@ -35,12 +35,30 @@ final class GrantStore {
         }
     }
 
-    /// Forgets a grant that the server has refused.
+    /// Returns all grants.
+    func all(completion: @escaping KeyringCompletion<[Stored]>) {
+        let known = grants
+        // The known ones have the access tokens; the keyring knows those of earlier sessions.
+        let unite: @Sendable ([KeyringItem]) -> [Stored] = { items in
+            let stored = items.compactMap { item in TokenGrant(item).map { (known[$0.key] ?? $0, Optional(item.id)) } }
+            let rest = known.values.filter { grant in !stored.contains { $0.0.key == grant.key } }
+            return stored + rest.map { ($0, nil) }
+        }
+        guard keyring.mayBeAsked else { return completion(.success(unite([]))) }
+        keyring.find([TokenGrant.query], withSecrets: true) { completion($0.map(unite)) }
+    }
+
+    /// Forgets a grant.
     func forget(_ key: TokenGrant.Key) {
         grants[key] = nil
         guard let port = keyring.port else { return }
         port.search([TokenGrant.attributes(of: key)], withSecrets: false) { result in
             for item in (try? result.get()) ?? [] { port.remove(item.id, ifSecretIs: nil) { _ in } }
         }
+    }
+
+    /// Forgets what the keyring does not hold.
+    func endSession(_ origin: Origin?) {
+        grants = grants.filter { key, _ in origin.map { (try? FetchURL(key.resource))?.origin != $0 } ?? false }
     }
 }

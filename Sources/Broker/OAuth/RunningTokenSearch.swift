@@ -8,6 +8,8 @@ final class RunningTokenSearch {
     var machine: TokenMachine
     /// The fetches, and whether each may be asked for a login.
     var waiting: [FetchID: Bool] = [:]
+    /// The others that wait, without a person.
+    var completions: [(TokenOutcome) -> Void] = []
     var timer: DeadlineTimer?
     /// The front at which the browser arrives.
     var front: FrontID?

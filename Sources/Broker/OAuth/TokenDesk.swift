@@ -10,14 +10,16 @@ final class TokenDesk {
 
     let context: DeskContext
     let questions: QuestionDesk
-    private let fetches: FetchRouter
+    let fetches: FetchRouter
     private let fronts: FrontDesk
-    private let reference: DeskReference<TokenDesk>
-    private let client: AuthorizationClient
-    private let grants: GrantStore
+    let reference: DeskReference<TokenDesk>
+    let client: AuthorizationClient
+    let grants: GrantStore
     private var searches: [Int: RunningTokenSearch] = [:]
     private var lastNumber = 0
     private var failures = RecentTokenFailures()
+    /// The timers that renew tokens, by the purpose of the token.
+    var renewals: [TokenQuery.Purpose: DeadlineTimer] = [:]
 
     init(
         _ fetches: FetchRouter, _ methods: FetchMethods, _ fronts: FrontDesk, _ keyring: KeyringDesk,
@@ -26,7 +28,7 @@ final class TokenDesk {
         (context, questions) = (fetches.context, fetches.desks.questions)
         (self.fetches, self.fronts, self.reference) = (fetches, fronts, reference)
         client = AuthorizationClient(methods, fetches)
-        grants = GrantStore(keyring, reference)
+        grants = GrantStore(keyring)
     }
 
     private var clock: TokenMachine.Clock {
@@ -43,21 +45,42 @@ final class TokenDesk {
         if let failure = failures.failure(query.purpose, now: context.now) {
             return fetches.report(.obtained(.failed(failure)), of: fetch.id)
         }
-        if let search = searches.values.first(where: { $0.purpose == query.purpose }) {
+        if let search = search(for: query) {
             fetch.tokenSearch = search.number
             search.machine.mayAsk = search.machine.mayAsk || mayAsk
             search.waiting[fetch.id] = mayAsk
             if let login = search.machine.login { show(login, to: fetch.id, of: search) }
             return
         }
-        lastNumber += 1
-        let search = RunningTokenSearch(query, number: lastNumber)
+        let search = begin(query)
         fetch.tokenSearch = search.number
         search.machine.mayAsk = mayAsk
         search.waiting[fetch.id] = mayAsk
         search.client = fetch.owner?.connection
-        searches[search.number] = search
         advance(search.number, .started)
+    }
+
+    /// Obtains a token without asking a person.
+    /// - Parameter completion: called on the broker's executor.
+    func obtain(_ query: TokenQuery, completion: @escaping (TokenOutcome) -> Void) {
+        if let search = search(for: query) {
+            if search.machine.login != nil { return completion(.nothing) }
+            return search.completions.append(completion)
+        }
+        let search = begin(query)
+        search.completions.append(completion)
+        advance(search.number, .started)
+    }
+
+    private func search(for query: TokenQuery) -> RunningTokenSearch? {
+        searches.values.first { $0.purpose == query.purpose }
+    }
+
+    private func begin(_ query: TokenQuery) -> RunningTokenSearch {
+        lastNumber += 1
+        let search = RunningTokenSearch(query, number: lastNumber)
+        searches[lastNumber] = search
+        return search
     }
 
     /// The fetch continues with another command than the question about its login.
@@ -105,6 +128,7 @@ final class TokenDesk {
         case .listen(let port): listen(at: port, search)
         case .ask(let login):
             context.log.info("login needed", metadata: ["issuer": "\(DisplayURL.text(login.issuer))"])
+            for completion in search.takeCompletions() { completion(.nothing) }
             for id in search.waiting.keys.sorted(by: { $0.number < $1.number }) { show(login, to: id, of: search) }
         case .answer(let page, let visit):
             if let visit = search.visits.removeValue(forKey: visit) { fronts.answer(visit, page) }
@@ -135,14 +159,18 @@ final class TokenDesk {
     private func finish(_ search: RunningTokenSearch, _ outcome: TokenOutcome) {
         let waiting = search.waiting.keys.sorted { $0.number < $1.number }
         switch outcome {
-        case .token: context.log.info("token obtained", metadata: ["resource": "\(search.resource)"])
+        case .token(let credential):
+            context.log.info("token obtained", metadata: ["resource": "\(search.resource)"])
+            planRenewal(of: credential, search.machine.query)
         case .failed(let failure):
             context.log.notice(
                 "no token", metadata: ["resource": "\(search.resource)", "reason": "\(failure.text)"])
             failures.record(failure, search.purpose, now: context.now)
         case .login, .nothing: break
         }
+        let completions = search.takeCompletions()
         close(search)
+        for completion in completions { completion(outcome) }
         for fetch in waiting.compactMap({ fetches[$0] }) {
             if questions.isAskedToLogIn(fetch) {
                 answer(fetch, outcome)
@@ -177,5 +205,10 @@ final class TokenDesk {
 }
 
 extension RunningTokenSearch {
+    fileprivate func takeCompletions() -> [(TokenOutcome) -> Void] {
+        defer { completions = [] }
+        return completions
+    }
+
     fileprivate var resource: String { DisplayURL.text(purpose.resource) }
 }

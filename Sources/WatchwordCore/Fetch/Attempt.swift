@@ -67,6 +67,7 @@ struct Attempt: Sendable, Equatable {
     /// Returns `nil` after `Limits.staleNonces` stale responses in a row, or if the new challenge is weaker or has the
     /// same nonce.
     func retry(_ offers: OfferList) -> Attempt? {
+        if credential.binding != nil { return retryWithNonce(offers) }
         // guard: stale-limit
         guard case .digest(let used) = challenge, repeats.staleAnswers < Limits.staleNonces else { return nil }
         let fresh = offers.answerable.first { offer in
@@ -78,6 +79,17 @@ struct Attempt: Sendable, Equatable {
         guard let fresh else { return nil }
         var retry = self
         retry.challenge = fresh
+        retry.repeats.staleAnswers += 1
+        return retry
+    }
+
+    /// Returns a retry with the nonce that the server requires in proofs (RFC 9449 section 9).
+    private func retryWithNonce(_ offers: OfferList) -> Attempt? {
+        let isAsked = offers.offers.contains {
+            $0.authenticationMethod == .bearer && $0.params["error"] == "use_dpop_nonce"
+        }
+        guard isAsked, repeats.staleAnswers < 1 else { return nil }  // guard: oauth-nonce-once
+        var retry = self
         retry.repeats.staleAnswers += 1
         return retry
     }
@@ -135,7 +147,9 @@ extension Attempt {
         case .basic:
             return BasicScheme.authorization(for: credential)
         case .bearer:
-            return Secret(joining: [.text("Bearer "), .secret(credential.secret)])
+            // A bound token is never sent as one that anyone can use (RFC 9449 section 7.1).
+            let scheme = credential.binding == nil ? "Bearer" : "DPoP"  // guard: oauth-dpop-scheme
+            return Secret(joining: [.text("\(scheme) "), .secret(credential.secret)])
         case .digest(let digest):
             let response = nonces.nextResponse(
                 to: digest, at: challenger, clientNonce: environment.clientNonces.next())

@@ -13,6 +13,7 @@ struct FetchContext: Sendable {
     var decisions = TrustAndCertificateCache()
     var upstreams = UpstreamHealth()
     var grants = GrantBook()
+    var proofNonces = ProofNonces()
     /// Whether the broker is locked: stored credentials are neither used nor added.
     var isLocked = false
     var outbox = FetchOutbox()

@@ -120,6 +120,12 @@ extension FetchMachine {
                     method: request.method, target: request.url.requestTarget, body: request.body?.bytes ?? []),
                 context.environment, nonces: &context.session.nonces)
         }
+        if let credential = logins.outgoing.server?.credential, let key = credential.binding {
+            let proof = TokenProof.make(
+                by: key, method: request.method, request.url, token: credential.secret,
+                nonce: context.proofNonces[chain.origin], sinceEpoch: context.environment.sinceEpoch)
+            if let proof { request.headers.append(HeaderField(TokenProof.field, proof)) }
+        }
         logins.outgoing.recordProofs(isTunnel: chain.isTunnel)
         request.proofs = logins.outgoing.proofs
         request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.schemes)

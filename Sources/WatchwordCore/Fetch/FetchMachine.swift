@@ -105,6 +105,9 @@ struct FetchMachine: Sendable {
         time.recordNetwork(context.now - since)
         body.record(response.requestBody)
         if let endpoint = chain.route?.endpoint { context.upstreams.recordSuccess(of: endpoint) }
+        if logins.outgoing.server?.credential.binding != nil {
+            context.proofNonces.record(response.headers.firstValue(of: TokenProof.nonceField), of: chain.origin)
+        }
         var step = evaluated(response, &context)
         if intent.plan.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
         return step

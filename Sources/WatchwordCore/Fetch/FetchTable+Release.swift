@@ -7,9 +7,11 @@ extension FetchTable {
     public func sessionCredential(
         for params: CredentialGet, of client: ClientTag, now: Duration
     ) -> LoginCredential? {
-        context.session.credential(
+        let credential = context.session.credential(
             for: params.pattern, user: params.account, owner: sharing == .client ? .client(client) : nil,
             path: params.path, now: now)
+        // Without its key, which is not released, a bound token is of no use.
+        return credential?.binding == nil ? credential : nil
     }
 
     /// Returns the attributes to search the keyring for.

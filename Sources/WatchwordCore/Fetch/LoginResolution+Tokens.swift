@@ -19,7 +19,9 @@ extension LoginResolution {
             if search.isUsable(candidate, for: asked, in: space, context) {
                 return attempt(candidate, for: asked, in: space, question, &context)
             }
-            needsLogin = search.situation[offers.challenger].hasRefused(credential, in: space)
+            // A registry gives anyone a token, but a person may do more.
+            needsLogin =
+                rule.flow == .registry || search.situation[offers.challenger].hasRefused(credential, in: space)
         case .login(let login)?:
             guard let respondent else { return .endUnanswered(question) }
             var question = question

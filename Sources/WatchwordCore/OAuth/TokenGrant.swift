@@ -19,6 +19,10 @@ public struct TokenGrant: Sendable, Equatable {
     public internal(set) var refresh: Secret
     /// The client that was registered (RFC 7591), if there was none in the configuration.
     var registered: OAuthClient?
+    /// The key to which the tokens are bound; `nil` for none.
+    var proofKey: ProofKey?
+    /// The last access token; not stored in the keyring.
+    var access: Secret?
     /// The scopes that were requested, but not granted.
     var denied: [String] = []
 
@@ -27,6 +31,15 @@ public struct TokenGrant: Sendable, Equatable {
 
     init(_ key: Key, scopes: [String], refresh: Secret, registered: OAuthClient?) {
         (self.key, self.scopes, self.refresh, self.registered) = (key, scopes, refresh, registered)
+    }
+
+    /// The protection spaces for which the grant provides tokens, and the path; `nil` for a whole server.
+    public var place: (pattern: SpacePattern, path: ExactText?)? {
+        guard let url = try? FetchURL(key.resource) else { return nil }
+        let pattern = SpacePattern(
+            scheme: url.origin.scheme.rawValue, host: url.origin.host, port: url.origin.port,
+            authenticationMethod: .bearer)
+        return (pattern, url.path == "/" ? nil : url.path)
     }
 
     // MARK: The keyring
@@ -55,11 +68,20 @@ public struct TokenGrant: Sendable, Equatable {
         let json: JSON = [
             "refreshToken": refresh.withUnsafeBytes { JSON.string(secret: $0) },
             "scopes": .array(scopes.map { .string($0) }), "denied": .array(denied.map { .string($0) }),
-            "client": client,
+            "client": client, "key": proofKey.flatMap { Self.text(of: $0.privateKey) },
         ]
         var text = json.serialized()
         defer { text.withUnsafeMutableBytes(FrontBuffer.wipe) }
         return text.withUnsafeBytes { Secret(copying: $0) }
+    }
+
+    /// Returns a secret in Base64, as a JSON string.
+    private static func text(of secret: Secret) -> JSON? {
+        let encoded = Secret(capacity: Base64.encodedCount(secret.count)) { block in
+            secret.withUnsafeBytes { Base64.encode($0, into: block) }
+            return block.count
+        }
+        return encoded.withUnsafeBytes { JSON.string(secret: $0) }
     }
 
     /// Reads an item; `nil` if it is not that of a grant, or locked.
@@ -72,6 +94,11 @@ public struct TokenGrant: Sendable, Equatable {
         key = Key(resource: resource.string, issuer: issuer.string, clientID: client.string)
         scopes = json.strings("scopes")
         denied = json.strings("denied")
+        proofKey = (json["key"]?.withUTF8 { Base64.decode($0) } ?? nil).flatMap { der in
+            var der = der
+            defer { der.withUnsafeMutableBytes(FrontBuffer.wipe) }
+            return ProofKey(der.withUnsafeBytes { Secret(copying: $0) })
+        }
         self.refresh = refresh
         registered = json["client"]?["id"]?.string.map { OAuthClient(id: $0, secret: json["client"]?.secret("secret")) }
     }

@@ -7,6 +7,7 @@ extension TokenMachine {
         guard let server else { throw .unexpectedEvent }
         // A login of a client that was registered for another port is of no use.
         if rule.clientID == nil { registered = nil }
+        prepareProver()
         // Not even a window may open for a fetch that nobody can be asked about.
         guard mayAsk else { return finish(.nothing) }  // guard: oauth-nobody-to-ask
         if rule.flow == .device || rule.flow == nil && server.authorization == nil && server.device != nil {

@@ -85,6 +85,7 @@ extension TokenMachine {
             return try (grant == nil ? [] : [.forget(key)]) + askPerson(clock)
         }
         registered = grant.registered
+        prover = grant.proofKey.map(TokenProver.init)
         if query.challenge.isInsufficient, !Set(grant.scopes).isSuperset(of: query.challenge.scopes) {
             // What the server did not grant is not requested again (RFC 6749 section 3.3).
             let denied = grant.denied.filter(query.challenge.scopes.contains)
@@ -116,6 +117,7 @@ extension TokenMachine {
 
     private mutating func requestAsClient() throws(FetchFailure) -> [Command] {
         guard let server, let client else { throw .unexpectedEvent }
+        prepareProver()
         var form = [("grant_type", Secret(joining: [.text("client_credentials")]))]
         if !scopes.isEmpty { form.append(("scope", Secret(joining: [.text(scopes.joined(separator: " "))]))) }
         if let resource { form.append(("resource", Secret(joining: [.text(resource)]))) }
@@ -160,12 +162,15 @@ extension TokenMachine {
     mutating func use(
         _ token: IssuedToken, previous: TokenGrant?, visit: Int? = nil, _ clock: Clock
     ) throws(FetchFailure) -> [Command] {
-        guard !token.isBound else { throw .login(at: key.issuer, "it sent a token that is bound to another key") }
+        guard !token.isBound || prover != nil else {
+            throw .login(at: key.issuer, "it sent a token that is bound to another key")
+        }
         let granted = token.scopes ?? previous?.scopes ?? scopes
         let missing = query.challenge.scopes.filter { !granted.contains($0) }
         var credential = LoginCredential(form: .token, secret: token.access, persistence: .forSession)
         credential.path = resourcePath
-        credential.expiresAt = token.renewal.map { clock.sinceEpoch + $0 }
+        if token.isBound { credential.binding = prover?.key }
+        credential.expiresAt = token.lifetime.map { clock.sinceEpoch + $0 - min(Self.leeway, $0 / 10) }
         if missing.isEmpty { credential.scope = BearerScope(granted.joined(separator: " ")) }
         var outcome = TokenOutcome.token(credential)
         if query.challenge.isInsufficient, !missing.isEmpty, rule.flow != .registry {
@@ -175,9 +180,10 @@ extension TokenMachine {
             return finish(outcome, visit: visit)
         }
         var grant = TokenGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)
+        grant.access = token.access
+        grant.proofKey = prover?.key
         grant.denied = scopes.filter { !granted.contains($0) }
         self.grant = grant
-        if grant == previous { return finish(outcome, visit: visit) }
         state = .storing(outcome, visit: visit)
         return [.store(grant)]  // guard: oauth-stored-before-use
     }

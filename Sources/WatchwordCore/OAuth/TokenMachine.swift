@@ -65,7 +65,7 @@ public struct TokenMachine: Sendable {
         case finished
     }
 
-    let query: TokenQuery
+    public let query: TokenQuery
     /// Whether a person may be asked; fetches that join later may allow it.
     public var mayAsk: Bool
     var state = State.ready
@@ -76,9 +76,13 @@ public struct TokenMachine: Sendable {
     /// The grant whose renewal the server has refused without a reason. It is replaced by the next login.
     var grant: TokenGrant?
     var registered: OAuthClient?
+    /// Makes the proofs for tokens that are bound to a key; `nil` if the server does not offer that.
+    var prover: TokenProver?
     /// What fetches that join while a person logs in are told.
     public private(set) var login: TokenLogin?
 
+    /// The time before its end when a token is not sent any more, or less if it is short-lived.
+    static let leeway = Duration.seconds(10)
     /// The longest time for a login in a browser.
     static let loginTime = Duration.seconds(600)
 
@@ -95,10 +99,34 @@ public struct TokenMachine: Sendable {
 
     public mutating func handle(_ event: Event, _ clock: Clock) -> [Command] {
         do throws(FetchFailure) {
-            return try commands(for: event, clock)
+            if isTokenRequest, case .replied(.success(let reply)) = event, let again = prover?.again(after: reply, clock) {
+                return [.send(again)]
+            }
+            let commands = try commands(for: event, clock)
+            guard isTokenRequest else { return commands }
+            return commands.map { command in
+                guard case .send(let request) = command, prover != nil else { return command }
+                return (prover?.prove(request, clock)).map(Command.send) ?? command
+            }
         } catch {
             return fail(error)
         }
+    }
+
+    /// Whether the last request is one for a token.
+    private var isTokenRequest: Bool {
+        switch state {
+        case .refreshing, .requesting, .exchanging, .polling: rule.flow != .registry
+        case .ready, .findingIssuer, .findingServer, .lookingUp, .listening, .registering, .waitingForBrowser,
+            .requestingCode, .waitingForDevice, .storing, .finished:
+            false
+        }
+    }
+
+    /// Prepares the proofs of a login, if the server offers to bind its tokens.
+    mutating func prepareProver() {
+        guard rule.usesDPoP, prover == nil, server?.offersDPoP == true else { return }
+        prover = ProofKey.make().map(TokenProver.init)
     }
 
     private mutating func commands(for event: Event, _ clock: Clock) throws(FetchFailure) -> [Command] {

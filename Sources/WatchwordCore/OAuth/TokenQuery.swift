@@ -26,6 +26,24 @@ public struct TokenQuery: Sendable, Equatable {
         let needsLogin: Bool
     }
 
+    /// The query that renews the token without a person; `nil` for a token that is renewed only when it is needed.
+    public var withoutPerson: TokenQuery? {
+        guard rule.flow != .registry else { return nil }
+        var challenge = challenge
+        challenge.isInsufficient = false
+        return TokenQuery(rule: rule, url: url, challenge: challenge, needsLogin: false, mayAsk: false)
+    }
+
+    /// Creates a query for a token without a challenge and without a person.
+    public init(_ rule: OAuthRule, for url: FetchURL) {
+        self.init(rule: rule, url: url, challenge: BearerParameters(), needsLogin: false, mayAsk: false)
+    }
+
+    init(rule: OAuthRule, url: FetchURL, challenge: BearerParameters, needsLogin: Bool, mayAsk: Bool) {
+        (self.rule, self.url, self.challenge) = (rule, url, challenge)
+        (self.needsLogin, self.mayAsk) = (needsLogin, mayAsk)
+    }
+
     /// The scopes to request: those of the configuration, or else of the challenge. Missing ones are added to both.
     var scopes: [String] {
         let known = rule.scopes.isEmpty || rule.flow == .registry ? challenge.scopes : rule.scopes

@@ -68,11 +68,6 @@ struct IssuedToken: Sendable, Equatable {
         scopes = json["scope"]?.string.map { $0.split(separator: " ").map(String.init) }
         identity = json["id_token"]?.withUTF8(IdentityClaims.init) ?? nil
     }
-
-    /// The time after which the token is renewed: 80 % of its lifetime, at least 30 s before its end if it lasts longer.
-    var renewal: Duration? {
-        lifetime.map { $0 > .seconds(60) ? min($0 * 4 / 5, $0 - .seconds(30)) : $0 * 4 / 5 }
-    }
 }
 
 /// The claims of an ID token that are checked.

@@ -22,6 +22,11 @@ public struct SessionCache: Sendable {
 
     public init(limits: SessionLimits = SessionLimits()) { self.limits = limits }
 
+    /// Changes the accepted credentials, which stay in their places.
+    mutating func replaceAccepted(_ change: (inout LoginCredential) -> Void) {
+        accepted.changeAll { change(&$0.credential) }
+    }
+
     // MARK: Writing
 
     /// Stores an accepted credential. Returns whether it is new. A credential whose memory is not locked against

@@ -7,7 +7,7 @@ struct SessionEntry: Sendable {
     let space: ProtectionSpace
     /// The partition; `nil` for the shared one.
     let owner: Partition?
-    let credential: LoginCredential
+    var credential: LoginCredential
     /// The directories in or below which the credential was accepted. For Basic they are the whole scope (RFC 7617
     /// section 2.2). Digest is valid for its `domain`, or else for the whole server (RFC 7616 section 3.3); for Digest
     /// the directories only decide which space fits better.

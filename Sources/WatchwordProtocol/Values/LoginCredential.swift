@@ -37,6 +37,8 @@ public struct LoginCredential: Sendable, Equatable {
     public var expiresAt: Duration?
     /// An OAuth refresh token (RFC 6749 section 1.5) of the password or token. Stored and released with it, but never sent.
     public var refreshToken: Secret?
+    /// The key to which a token is bound; `nil` for a token that anyone can use.
+    public var binding: ProofKey?
     public var persistence: Persistence
     /// The scope for which the server accepted a token; `nil` if unknown, and for other forms.
     public var scope: BearerScope?
@@ -83,8 +85,12 @@ public struct LoginCredential: Sendable, Equatable {
     /// - Parameter time: The wall-clock time since 1970.
     public func isExpired(at time: Duration) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
-    /// Whether the credential is valid for the path `requested`, at or below its own path. `/a` does not cover `/ab`.
-    public func covers(_ requested: ExactText) -> Bool { path.map { Self.path($0, covers: requested) } ?? true }
+    /// Whether the credential is valid for the path `requested`, at or below its own path. `/a` does not cover `/ab`, nor a path
+    /// that may lead out of it.
+    public func covers(_ requested: ExactText) -> Bool {
+        // guard: path-hidden-segments
+        path.map { Self.path($0, covers: requested) && !HiddenSegments.leadUp(in: requested) } ?? true
+    }
 
     /// Whether `requested` equals `path` or is below it.
     public static func path(_ path: ExactText, covers requested: ExactText) -> Bool {

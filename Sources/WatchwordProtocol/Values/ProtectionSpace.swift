@@ -12,7 +12,8 @@ public enum AuthenticationMethod: String, Sendable, Hashable, CaseIterable {
             case "digest": .httpDigest
             case "ntlm": .ntlm
             case "negotiate": .negotiate
-            case "bearer": .bearer
+            // Tokens that are bound to a key (RFC 9449) are obtained and stored like others.
+            case "bearer", "dpop": .bearer
             default: .other
             }
     }

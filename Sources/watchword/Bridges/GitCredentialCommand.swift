@@ -95,6 +95,7 @@ private struct GitHelper {
         // git does not store an ephemeral login beyond its process.
         write([
             ("capability[]", "authtype"), ("authtype", "Bearer"), ("ephemeral", "1"), ("credential", found["token"]),
+            ("password_expiry_utc", Self.seconds(found["expiresAt"])),
         ])
     }
 

@@ -96,6 +96,6 @@ struct WatchwordCommand: ParsableCommand {
             UnlockCommand.self, AgentCommand.self, GrantsCommand.self, PromptsCommand.self, LogCommand.self,
             StatusCommand.self,
             RunCommand.self, ServeCommand.self, FrontCommand.self, DoctorCommand.self, ConfigCommand.self,
-            GitCredentialCommand.self, AskpassCommand.self,
+            GitCredentialCommand.self, TokenCommand.self, AskpassCommand.self,
         ])
 }

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from .dpop import public_jwk
 from .oauth_answers import altered, dated, error, json_answer, page, redirect, with_query
 from .oauth_grants import ALL_GRANTS, Client, Code, Grant, Memory
-from .oauth_site import Refusal, Site
+from .oauth_site import Site
 from .token_endpoint import TokenEndpoint
 
 ENDPOINTS = {"authorization_endpoint": "authorize", "token_endpoint": "token", "device_authorization_endpoint": "device_authorization",
@@ -131,12 +131,14 @@ class AuthorizationServer(Site):
         self.memory.clock.offset += seconds
 
     def new_dpop_nonce(self):
-        """Requires this nonce in proofs from now on, here and at the resource; returns it."""
+        """Requires this nonce in proofs from now on; returns it. Resources have nonces of their own."""
         return self.memory.proofs.new_nonce()
 
-    def nonce_field(self):
-        nonce = self.memory.proofs.nonce
-        return [f"DPoP-Nonce: {nonce}"] if nonce and self.settings.dpop != "off" else []
+    def valid_token(self, value):
+        """Returns the access token with this value, or None if there is none or it is not valid."""
+        with self.lock:
+            token = self.memory.token(value, "access")
+            return token if token and self.memory.is_valid(token) else None
 
     @property
     def devices(self):
@@ -163,10 +165,12 @@ class AuthorizationServer(Site):
         return found[-1]
 
     def issued_secrets(self):
-        """Returns the values of all tokens and codes, none of which may leak, with whether the `resources` may receive them."""
+        """Returns the values of all tokens, codes and verifiers, none of which may leak, with whether the `resources` may receive
+        them."""
         memory = self.memory
+        verifiers = [request.form["code_verifier"] for request in self.requests_to("/token") if len(request.form.get("code_verifier", "")) > 16]
         return {**{token.value: token.kind == "access" for token in memory.tokens},
-                **{code.value: False for code in memory.codes}, **{device.code: False for device in memory.devices}}
+                **dict.fromkeys([*verifiers, *(code.value for code in memory.codes), *(device.code for device in memory.devices)], False)}
 
     # endpoints
 

@@ -82,6 +82,10 @@ class Proofs:
         self.nonce = secrets.token_urlsafe(12)
         return self.nonce
 
+    def fields(self):
+        """The field with the nonce, if one is required."""
+        return [f"DPoP-Nonce: {self.nonce}"] if self.nonce else []
+
     def check(self, request, url, token=None):
         """Returns the thumbprint of the key of the request's proof, or None without a proof. With `token`, demands its hash."""
         values = [value for name, value in request.headers if name.lower() == "dpop"]

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import time
+import uuid
 
 from .servers import Server, find, free_port
 
@@ -109,11 +110,11 @@ def proxy_py(folder, user, password):
 
 
 class Registry(Server):
-    """A container registry that requires tokens. `token(scope)` is the token that its token service would issue."""
+    """A container registry that requires tokens of the token service at `realm`; `token` issues them."""
 
     SERVICE, ISSUER = "registry.test", "issuer.test"
 
-    def __init__(self, folder):
+    def __init__(self, folder, realm=f"https://{ISSUER}/token"):
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import rsa
@@ -130,23 +131,25 @@ class Registry(Server):
         (folder / "config.yml").write_text(
             f"version: 0.1\nlog: {{level: info}}\nstorage: {{filesystem: {{rootdirectory: {folder}/data}}}}\n"
             f"http: {{addr: '127.0.0.1:{port}'}}\n"
-            f"auth: {{token: {{realm: 'https://{self.ISSUER}/token', service: '{self.SERVICE}', issuer: '{self.ISSUER}', rootcertbundle: {folder}/issuer.pem}}}}\n")
+            f"auth: {{token: {{realm: '{realm}', service: '{self.SERVICE}', issuer: '{self.ISSUER}', rootcertbundle: {folder}/issuer.pem}}}}\n")
         super().__init__([find("docker-registry"), "serve", f"{folder}/config.yml"], port, folder / "registry.log", cwd=folder)
 
-    def token(self, scope):
-        """Issues a token for `repository:NAME:ACTION,…` (the scope in the registry's challenge)."""
+    def token(self, *scopes, user="bob", lifetime=600, audience=SERVICE):
+        """Issues a token for scopes such as `repository:NAME:ACTION,…` (as in the registry's challenge). The registry accepts it
+        for a minute longer than its lifetime in seconds."""
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import padding
 
         def encoded(data):
             return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
-        kind, name, actions = scope.split(":")
         now = int(time.time())
         der = base64.b64encode(self.certificate.public_bytes(serialization.Encoding.DER)).decode()
         header = {"typ": "JWT", "alg": "RS256", "x5c": [der]}
-        claims = {"iss": self.ISSUER, "sub": "bob", "aud": self.SERVICE, "exp": now + 600, "nbf": now - 60, "iat": now, "jti": "1",
-                  "access": [{"type": kind, "name": name, "actions": actions.split(",")}]}
+        access = [{"type": kind, "name": name, "actions": [one for one in actions.split(",") if one]}
+                  for kind, name, actions in (re.fullmatch("([^:]+):(.+):([^:]*)", scope).groups() for scope in scopes)]
+        claims = {"iss": self.ISSUER, "sub": user, "aud": audience, "exp": now + lifetime, "nbf": now - 600, "iat": now,
+                  "jti": uuid.uuid4().hex, "access": access}
         signed = ".".join(encoded(json.dumps(part).encode()) for part in [header, claims])
         return f"{signed}.{encoded(self.key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 

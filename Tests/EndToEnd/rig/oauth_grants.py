@@ -110,4 +110,4 @@ class Memory:
         return next((token for token in self.tokens if token.value == value and kind in (None, token.kind)), None)
 
     def is_valid(self, token):
-        return not token.revoked and not token.used and (token.expires is None or self.clock.now() < token.expires)
+        return not token.revoked and (token.expires is None or self.clock.now() < token.expires)

@@ -1,7 +1,7 @@
 """A scripted resource that requires the tokens of a scripted authorization server (RFC 6750, RFC 9449 and RFC 9728)."""
 import dataclasses
 
-from .dpop import BadProof
+from .dpop import BadProof, Proofs
 from .oauth_answers import altered, dated, json_answer, page, redirect
 from .oauth_site import Site
 
@@ -26,7 +26,9 @@ class Settings:
 
 
 class ProtectedResource(Site):
-    """PATH and everything below require a token with the scope read; below PATH/w, write. `PATH/redirect?to=URL` redirects with
+    """`authorization` is a server with `issuer`, `resources` and `valid_token`, such as AuthorizationServer and Glewlwyd.
+
+    PATH and everything below require a token with the scope read; below PATH/w, write. `PATH/redirect?to=URL` redirects with
     a valid token. Everything else is open.
 
     `presented` are the pairs of scheme and token of all requests, (None, None) without a token.
@@ -34,7 +36,7 @@ class ProtectedResource(Site):
 
     def __init__(self, authorization, certificates=None, path="/api", body=b"for the bearer\n"):
         self.authorization, self.settings, self.path, self.body = authorization, Settings(), path, body
-        self.presented = []
+        self.presented, self.proofs = [], Proofs()
         authorization.resources.append(self)
         super().__init__(certificates)
         self.identifier = self.url + path
@@ -62,7 +64,7 @@ class ProtectedResource(Site):
             fields.append(f"WWW-Authenticate: DPoP {text}, algs=\"ES256\"")
         if settings.challenge is not None:
             fields = [f"WWW-Authenticate: {settings.challenge}"]
-        return dated(status, b"please log in", *fields, *(self.authorization.nonce_field() if settings.dpop else []))
+        return dated(status, b"please log in", *fields, *self.proofs.fields())
 
     def _answer(self, request):
         if self._place(request) == "metadata":
@@ -78,12 +80,12 @@ class ProtectedResource(Site):
         self.presented.append((scheme or None, value or None))
         if not fields:
             return self._challenge(401)
-        code = self._problem(request, scheme.lower(), value)
+        token = self.authorization.valid_token(value)
+        code = self._problem(request, scheme.lower(), value, token)
         if code:
             return self._challenge(401, code)
-        scopes = self.authorization.memory.token(value).scopes
         needed = "write" if (request.path + "/").startswith(self.path + "/w/") else "read"
-        if needed not in scopes:
+        if needed not in token.scopes:
             return self._challenge(self.settings.insufficient_status, "insufficient_scope", " ".join(dict.fromkeys(["read", needed])))
         if request.path == self.path + "/redirect":
             return redirect(302, request.query["to"])
@@ -95,22 +97,21 @@ class ProtectedResource(Site):
             return page(404, "not found")
         return json_answer(200, altered(self.metadata(), self.settings.metadata))
 
-    def _problem(self, request, scheme, value):
+    def _problem(self, request, scheme, value, token):
         """Returns the code of the error of the request's token, or None."""
-        authorization = self.authorization
-        with authorization.lock:
-            token = authorization.memory.token(value, "access")
-            if token is None or not authorization.memory.is_valid(token):
-                return "invalid_token"
-            if self.settings.checks_audience and self.identifier not in token.resources:
-                return "invalid_token"
-            if scheme != ("dpop" if token.jkt else "bearer"):
-                self.problems.append(f"the scheme {scheme} for a token that is {'bound' if token.jkt else 'not bound'}")
-                return "invalid_token"
-            if not token.jkt:
-                return None
-            try:
-                jkt = authorization.memory.proofs.check(request, self.url + request.path, value)
-            except BadProof as problem:
-                return problem.code
-            return None if jkt == token.jkt else "invalid_dpop_proof" if jkt is None else "invalid_token"
+        if token is None or self.settings.checks_audience and self.identifier not in token.resources:
+            return "invalid_token"
+        if scheme != ("dpop" if token.jkt else "bearer"):
+            self.problems.append(f"the scheme {scheme} for a token that is {'bound' if token.jkt else 'not bound'}")
+            return "invalid_token"
+        if not token.jkt:
+            return None
+        try:
+            jkt = self.proofs.check(request, self.url + request.path, value)
+        except BadProof as problem:
+            return problem.code
+        return None if jkt == token.jkt else "invalid_dpop_proof" if jkt is None else "invalid_token"
+
+    def new_dpop_nonce(self):
+        """Requires this nonce in proofs from now on; returns it."""
+        return self.proofs.new_nonce()

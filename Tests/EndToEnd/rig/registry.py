@@ -50,11 +50,13 @@ class Image:
     def content(self):
         return content(self.folder)
 
-    def push_and_pull(self, name, back):
-        """Returns a shell command that pushes the image as `name`, and pulls it into the folder `back`."""
+    def push_and_pull(self, name, back, login=None):
+        """Returns a shell command that pushes the image as `name`, and pulls it into the folder `back`. `login` is a user and a
+        password, joined by a colon."""
         copy = [find("skopeo"), "--insecure-policy", "copy", "-q"]
-        push = [*copy, "--dest-tls-verify=false", f"dir:{self.folder}", f"docker://{name}"]
-        pull = [*copy, "--src-tls-verify=false", f"docker://{name}", f"dir:{back}"]
+        given = lambda side: [f"--{side}-creds={login}"] if login else []
+        push = [*copy, "--dest-tls-verify=false", *given("dest"), f"dir:{self.folder}", f"docker://{name}"]
+        pull = [*copy, "--src-tls-verify=false", *given("src"), f"docker://{name}", f"dir:{back}"]
         return f"{shlex.join(push)} && {shlex.join(pull)}"
 
 

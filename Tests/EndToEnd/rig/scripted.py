@@ -49,11 +49,11 @@ def response(status, body=b"", *headers):
 class ScriptedServer:
     """`handler(request)` returns the bytes of the response, or None to send nothing and keep the connection open."""
 
-    def __init__(self, handler):
+    def __init__(self, handler, port=0):
         self.handler, self.requests, self.wire = handler, [], b""
         self.connections = 0
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=512)
         self.port = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()

@@ -34,8 +34,8 @@ def is_loopback(url):
 
 
 def request(url, method="GET", headers=None, body=None, host=None, authority=None, seconds=30):
-    """Makes one request without following redirects; returns the page. `host` replaces the field Host, and `authority` is the
-    file of a certificate authority to trust."""
+    """Makes one request without following redirects; returns the page. `headers` is a dictionary, or a
+    list of pairs; `host` replaces the field Host; `authority` is the file of a certificate authority to trust."""
     parts = urllib.parse.urlsplit(url)
     assert is_loopback(url), f"{url} is not on this machine"
     if parts.scheme == "https":
@@ -46,7 +46,7 @@ def request(url, method="GET", headers=None, body=None, host=None, authority=Non
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.putrequest(method, target, skip_host=True)
         connection.putheader("Host", parts.netloc if host is None else host)
-        for name, value in (headers or {}).items():
+        for name, value in headers.items() if isinstance(headers, dict) else headers or ():
             connection.putheader(name, value)
         if body is not None:
             connection.putheader("Content-Length", str(len(body)))
@@ -65,11 +65,16 @@ def visit(url, jar=None, authority=None):
     cookies = "; ".join(f"{name}={value}" for (owner, name), value in jar.items() if owner == host)
     headers = {"User-Agent": "browser", "Accept": "text/html", **({"Cookie": cookies} if cookies else {})}
     page = request(url, headers=headers, authority=authority)
+    keep_cookies(page, jar)
+    return page
+
+
+def keep_cookies(page, jar):
+    """Adds the page's cookies to the jar."""
     for name, value in page.headers:
         if name.lower() == "set-cookie":
             key, _, content = value.partition(";")[0].partition("=")
-            jar[host, key.strip()] = content.strip()
-    return page
+            jar[urllib.parse.urlsplit(page.url).hostname, key.strip()] = content.strip()
 
 
 def open_login(url, jar=None, authority=None, until=lambda url: False, limit=10):
@@ -83,6 +88,16 @@ def open_login(url, jar=None, authority=None, until=lambda url: False, limit=10)
         history = [*history, url]
         assert len(history) <= limit, f"too many redirects: {history}"
         url = page.location
+
+
+def reach(url, server):
+    """Returns the first URL of `server` to which `url` redirects, itself included: a program may open a URL of its own first."""
+    is_there = lambda target: target.startswith(server.url + "/")
+    if is_there(url):
+        return url
+    page = open_login(url, until=is_there)
+    assert page.location, f"{url} does not redirect to {server.url}: {page}"
+    return page.location
 
 
 class Redirect:

@@ -8,7 +8,7 @@ import urllib.parse
 
 from .dpop import BadProof, encoded, signed
 from .oauth_answers import altered, dated, error, json_answer, with_query
-from .oauth_grants import DEVICE_GRANT, Code, Device, Grant, Token
+from .oauth_grants import DEVICE_GRANT, Device, Grant, Token
 
 VERIFIER = re.compile(r"[A-Za-z0-9\-._~]{43,128}")
 SINGLE = {"grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier", "refresh_token", "scope", "device_code",
@@ -89,7 +89,7 @@ class TokenEndpoint:
         try:
             jkt = self.memory.proofs.check(request, self.server.endpoint("token"))
         except BadProof as problem:
-            raise refused(problem.code, problem.why, None, *self.server.nonce_field()) from None
+            raise refused(problem.code, problem.why, None, *self.memory.proofs.fields()) from None
         if jkt is None and self.settings.dpop == "required":
             raise refused("invalid_dpop_proof", "a proof is required")
         return jkt
@@ -173,7 +173,7 @@ class TokenEndpoint:
             claims |= {"nonce": grant.nonce} if grant.nonce else {}
             answer["id_token"] = signed({"alg": "ES256", "kid": "1"}, altered(claims, settings.id_token), self.server.key)
         answer = {name: value for name, value in answer.items() if value is not None}
-        return json_answer(200, altered(answer, settings.token_response), "Pragma: no-cache", *self.server.nonce_field())
+        return json_answer(200, altered(answer, settings.token_response), "Pragma: no-cache", *self.memory.proofs.fields())
 
     # device authorization
 

@@ -1,0 +1,32 @@
+public import WatchwordProtocol
+
+/// Tokens that the broker renews before they expire.
+extension SessionCache {
+    /// Whether a token was used after `time`.
+    func wasUsed(_ token: LoginCredential, since time: Duration) -> Bool {
+        accepted.all.contains { $0.credential.isSame(as: token) && $0.lastUse > time }
+    }
+
+    /// Replaces a token by its successor, wherever it was accepted.
+    mutating func replace(_ token: LoginCredential, with next: LoginCredential) {
+        guard next.secret.isLocked else { return }
+        replaceAccepted { credential in
+            guard credential.isSame(as: token) else { return }
+            var next = next
+            next.scope = next.scope ?? credential.scope
+            credential = next
+        }
+    }
+}
+
+extension FetchTable {
+    /// Whether a token of the session was used after `time`.
+    public func wasUsed(_ token: LoginCredential, since time: Duration) -> Bool {
+        context.session.wasUsed(token, since: time)
+    }
+
+    /// Replaces a token of the session by its successor.
+    public mutating func replace(_ token: LoginCredential, with next: LoginCredential) {
+        context.session.replace(token, with: next)
+    }
+}

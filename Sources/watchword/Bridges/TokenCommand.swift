@@ -1,0 +1,53 @@
+import ArgumentParser
+import Glibc
+import JSONText
+import WatchwordClient
+import WatchwordProtocol
+
+/// Prints a token for a program that sends it itself.
+struct TokenCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token", abstract: "Print a token (Bearer) for a program that sends it itself.",
+        discussion: """
+            The token is released only if the configuration lists the path of watchword and the host in credentials.hand-out. \
+            Where the configuration says how tokens are obtained, an expired one is renewed. Nobody is asked to log in: \
+            "watchword fetch" does that.
+
+            Example:
+              watchword token https://api.example
+            """)
+
+    @Argument(help: "The URL that the token is for.")
+    var url: String
+
+    @OptionGroup var broker: BrokerStartOptions
+
+    func validate() throws { _ = try Site(url) }
+
+    func run() throws {
+        var pattern = try Site(url).pattern
+        pattern.authenticationMethod = .bearer
+        do throws(ClientFailure) {
+            let connection = try broker.connect()
+            connection.callLimit = Patience.withTheBroker
+            try connection.initialize(name: "watchword token", version: WatchwordVersion.current, delivery: nil)
+            let result = try connection.call(CredentialGet(pattern: pattern, account: nil, path: Self.path(of: url)))
+            _ = result["credential"]?["token"]?.withUTF8 { bytes in
+                // One call, so that the token is not in the buffer of standard output.
+                let text = Secret(capacity: bytes.count + 1) { block in
+                    block.copyMemory(from: bytes)
+                    block[bytes.count] = UInt8(ascii: "\n")
+                    return bytes.count + 1
+                }
+                text.withUnsafeBytes { _ = Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            }
+        } catch {
+            throw reportRefusal(error)
+        }
+    }
+
+    private static func path(of url: String) -> ExactText {
+        guard let start = url.firstRange(of: "://"), let slash = url[start.upperBound...].firstIndex(of: "/") else { return "/" }
+        return ExactText(String(url[slash...].prefix { $0 != "?" && $0 != "#" }))
+    }
+}

@@ -1,0 +1,281 @@
+"""glewlwyd, Debian's OAuth 2 and OpenID Connect server, with the user ann, and what ann does there without a browser."""
+import contextlib
+import functools
+import glob
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import tempfile
+import time
+import urllib.parse
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from . import tiny_browser
+from .dpop import decoded
+from .oauth_answers import error
+from .oauth_grants import Client, Grant, Token
+from .oauth_site import Site
+from .scripted import response
+from .servers import INSTALL, Server, find, free_port
+
+WEBAPP, TEMPLATE = "/usr/share/glewlwyd/webapp", "/usr/share/glewlwyd/templates/config.json"
+SCHEMA = "/usr/share/doc/glewlwyd/database/init.sqlite3.sql.gz"
+SCOPES = ("read", "write")
+ALL_TYPES = ["code", "refresh_token", "device_authorization"]
+MODULES = "\n".join(f'{name}_module_path="/usr/lib/glewlwyd/{folder}"' for name, folder in [
+    ("user", "user"), ("client", "client"), ("user_auth_scheme", "scheme"), ("plugin", "plugin")])
+TYPES = ",".join(f'{{extension=".{ending}" mime_type="{kind}"}}' for ending, kind in [
+    ("html", "text/html"), ("css", "text/css"), ("js", "application/javascript"), ("json", "application/json")])
+
+
+#: The database with the user and the scopes, once a server of this process has made them.
+PREPARED = []
+
+
+@functools.cache
+def _key():
+    return rsa.generate_private_key(65537, 2048)
+
+
+def _schema():
+    """Returns the empty database of the package."""
+    assert os.path.exists(SCHEMA), f"{SCHEMA} is missing; run {INSTALL}"
+    with tempfile.TemporaryDirectory() as folder:
+        database = sqlite3.connect(f"{folder}/db")
+        database.execute("PRAGMA synchronous=OFF")
+        with gzip.open(SCHEMA, "rt") as script:
+            database.executescript("BEGIN;" + script.read() + "COMMIT;")
+        database.close()
+        return pathlib.Path(folder, "db").read_bytes()
+
+
+class Session:
+    """A user's cookies at glewlwyd."""
+
+    def __init__(self, server, user, password):
+        self.server, self.jar = server, {}
+        self.call("POST", "auth/", {"username": user, "password": password})
+
+    def call(self, method, path, value=None, expected=200):
+        """Calls glewlwyd's own API; returns the object of the response."""
+        cookies = "; ".join(f"{name}={one}" for (_, name), one in self.jar.items())
+        body = None if value is None else json.dumps(value).encode()
+        page = tiny_browser.request(
+            f"{self.server.url}/api/{path}", method, {"Content-Type": "application/json", **({"Cookie": cookies} if cookies else {})}, body)
+        assert page.status == expected, (method, path, page.status, page.body)
+        tiny_browser.keep_cookies(page, self.jar)
+        return json.loads(page.body) if page.body else None
+
+
+class Glewlwyd(Site):
+    """The server, behind a site that forwards to it, records, and fails as a test wants; and its clients: "watchword", public, with the redirect URI http://127.0.0.1:PORT/callback, where PORT is
+    `redirect_port`, a free one by default; and "robot", confidential with `secret`, for client credentials.
+
+    `parameters` are changes of the parameters of its plugin, such as `access_token_duration=2` (`_` stands for `-`), and
+    `dpop_nonces=True` requires nonces. `redirect_path` and `redirect_uris` change what "watchword" may redirect to.
+    """
+
+    USER, PASSWORD = "ann", "annspassword"
+    PARALLEL = True
+
+    def __init__(self, folder, redirect_port=None, redirect_path="/callback", redirect_uris=(), dpop_nonces=False, **parameters):
+        super().__init__()
+        self.folder, self.inner_port, self.resources, self.offset = pathlib.Path(folder), free_port(), [], 0
+        self._issued = {}
+        self.issuer, self.secret = self.url + "/api/oidc", "robots-secret"
+        self.redirect_port = redirect_port or free_port()
+        self.redirect_uri = f"http://127.0.0.1:{self.redirect_port}{redirect_path}"
+        self._prepare()
+        self._start()
+        self.admin = Session(self, "admin", "password")
+        if not PREPARED:
+            self._add_user()
+            PREPARED.append((self.folder / "g.db").read_bytes())
+        nonces = {"oauth-dpop-nonce-mandatory": True, "oauth-dpop-nonce-counter": 5} if dpop_nonces else {}
+        changes = {name.replace("_", "-"): value for name, value in parameters.items()}
+        self.admin.call("POST", "mod/plugin/", {"module": "oidc", "name": "oidc", "display_name": "OpenID Connect",
+                                                "parameters": {**self._parameters(), **nonces, **changes}})
+        self.client("watchword", redirect_uris=[self.redirect_uri, *redirect_uris])
+        self.client("robot", self.secret)
+        self.ann = Session(self, self.USER, self.PASSWORD)
+
+    # process
+
+    def _prepare(self):
+        web = self.folder / "web"
+        # The package's config.json is a link to a directory.
+        shutil.copytree(WEBAPP, web, ignore=lambda folder, names: ["config.json"] if folder == WEBAPP else [])
+        shutil.copy(TEMPLATE, web / "config.json")
+        (self.folder / "g.db").write_bytes(PREPARED[0] if PREPARED else _schema())
+        (self.folder / "g.conf").write_text(
+            f'port={self.inner_port}\nbind_address="127.0.0.1"\nexternal_url="{self.url}"\nlogin_url="login.html"\napi_prefix="api"\n'
+            f'static_files_path="{web}/"\nstatic_files_mime_types=({TYPES})\nlog_mode="console"\nlog_level="INFO"\ncookie_secure=0\n'
+            'session_key="GLEWLWYD2_SESSION_ID"\nsession_expiration=2419200\nadmin_scope="g_admin"\nprofile_scope="g_profile"\n'
+            f'hash_algorithm="SHA512"\n{MODULES}\ndatabase={{type="sqlite3" path="{self.folder}/g.db"}};\n')
+
+    def _start(self, environment=None):
+        self.server = Server([find("glewlwyd"), f"--config-file={self.folder}/g.conf"], self.inner_port, self.folder / "glewlwyd.log",
+                             cwd=self.folder, env={**os.environ, **(environment or {})})
+
+    def restart(self, advance=0):
+        """Restarts the server with the same database, its clock `advance` seconds ahead of the machine's."""
+        self.server.stop()
+        self.offset = advance
+        self._start(_fake_time(advance) if advance else None)
+        self._log_in()
+
+    def _log_in(self):
+        self.admin, self.ann = Session(self, "admin", "password"), Session(self, self.USER, self.PASSWORD)
+
+    def stop(self):
+        self.server.stop()
+
+    @property
+    def log(self):
+        return (self.folder / "glewlwyd.log.out").read_text()
+
+    # requests
+
+    def _place(self, request):
+        return "metadata" if "/.well-known/" in request.path else request.path.removeprefix("/api/oidc")
+
+    def _refuse(self, request, refusal):
+        return error(refusal.code, None, refusal.description)
+
+    def _answer(self, request):
+        headers = [(name, value) for name, value in request.headers if name.lower() not in ("host", "content-length", "connection")]
+        page = tiny_browser.request(f"http://127.0.0.1:{self.inner_port}{request.target}", request.method, headers,
+                                    request.body or None, host=request.header("Host"))
+        self._remember(request, page)
+        rest = [f"{name}: {value}" for name, value in page.headers if name.lower() not in ("content-length", "connection", "transfer-encoding")]
+        return response(page.status, page.body, *rest)
+
+    def _remember(self, request, page):
+        """Collects tokens, codes and verifiers."""
+        found = {}
+        if self._place(request) == "/auth" and page.location:
+            found = {"code": tiny_browser.Redirect(page.location).parameters.get("code")}
+        elif request.method == "POST" and self._place(request) in ("/token", "/device_authorization"):
+            found = {"verifier": request.form.get("code_verifier")}
+            with contextlib.suppress(ValueError):
+                value = json.loads(page.body)
+                found |= {name: value.get(name) for name in ("access_token", "refresh_token", "device_code")}
+        self._issued.update({value: name == "access_token" for name, value in found.items() if value})
+
+    def issued_secrets(self):
+        """Returns the values of all tokens, codes and verifiers, with whether the `resources` may receive them."""
+        return dict(self._issued)
+
+    # configuration
+
+    def _add_user(self):
+        for scope in SCOPES:
+            self.admin.call("POST", "scope/", {"name": scope, "display_name": scope, "description": scope, "password_required": True,
+                                               "password_max_age": 0, "scheme": {}})
+        self.admin.call("POST", "user/", {"username": self.USER, "name": "Ann", "password": self.PASSWORD, "email": "ann@example.test",
+                                          "enabled": True, "scope": ["g_profile", "openid", *SCOPES]})
+
+    def _parameters(self):
+        pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        return {
+            "iss": self.issuer, "jwt-type": "rsa", "jwt-key-size": "256",
+            "key": _key().private_bytes(pem, form, serialization.NoEncryption()).decode(),
+            "cert": _key().public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo).decode(),
+            "jwks-show": True, "jwks-uri": "", "access-token-duration": 60, "refresh-token-duration": 1209600, "code-duration": 600,
+            "allow-non-oidc": True, "refresh-token-rolling": True, "refresh-token-one-use": "always",
+            "auth-type-code-revoke-replayed": True, "auth-type-code-enabled": True, "auth-type-client-enabled": True,
+            "auth-type-refresh-enabled": True, "auth-type-device-enabled": True, "auth-type-token-enabled": False,
+            "auth-type-id-token-enabled": False, "auth-type-password-enabled": False, "device-authorization-expiration": 120,
+            "device-authorization-interval": 2, "scope": [], "additional-parameters": [], "claims": [], "pkce-allowed": True,
+            "pkce-method-plain-allowed": False, "pkce-required-public-client": True, "introspection-revocation-allowed": True,
+            "introspection-revocation-allow-target-client": True, "introspection-revocation-auth-scope": ["read"],
+            "oauth-dpop-allowed": True, "oauth-dpop-iat-duration": 60, "oauth-dpop-iat-gap-duration": 60, "oauth-as-iss-id": True,
+            "resource-allowed": True, "resource-scope": {}, "resource-client-property": "resource",
+            "resource-scope-and-client-property": False}
+
+    def client(self, name, secret=None, redirect_uris=(), types=None):
+        """Adds a client; with a secret, it is confidential, and for client credentials."""
+        value = {"client_id": name, "name": name, "confidential": secret is not None, "enabled": True, "redirect_uri": list(redirect_uris),
+                 "scope": list(SCOPES) if secret else [], "authorization_type": types or (["client_credentials"] if secret else ALL_TYPES),
+                 "token_endpoint_auth_method": ["client_secret_basic" if secret else "none"], **({"password": secret} if secret else {})}
+        self.admin.call("POST", "client/", value)
+
+    def allow_resource(self, resource, scopes=SCOPES):
+        """Makes a resource (RFC 8707) known for these scopes; changes the plugin's parameters and reloads it."""
+        plugin = self.admin.call("GET", "mod/plugin/oidc")
+        for scope in scopes:
+            plugin["parameters"]["resource-scope"].setdefault(scope, []).append(resource)
+        self.admin.call("PUT", "mod/plugin/oidc", plugin)
+        self.admin.call("PUT", "mod/plugin/oidc/reset/")
+
+    # the user
+
+    def endpoint(self, name):
+        """Returns the URL of `authorize`, `token`, `device_authorization`, `revoke`, `register`, `userinfo` or `jwks`."""
+        return f"{self.issuer}/{'auth' if name == 'authorize' else name}"
+
+    def grant(self, scopes="openid read", client="watchword"):
+        """As ann, grants these scopes to a client."""
+        self.ann.call("PUT", f"auth/grant/{client}", {"scope": scopes})
+
+    def approve(self, url, scopes=None):
+        """As ann, logs in at the URL of an authorization request, grants `scopes` (by default those of the request), and follows
+        the redirect to the program; returns the program's page. `hold` does not follow it."""
+        return tiny_browser.open_login(self._granted(url, scopes), self.ann.jar)
+
+    def hold(self, url, scopes=None):
+        return tiny_browser.hold_redirect(self._granted(url, scopes), self.ann.jar)
+
+    def _granted(self, url, scopes):
+        url = tiny_browser.reach(url, self)
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
+        self.grant(query["scope"] if scopes is None else scopes, query["client_id"])
+        return url + "&g_continue"
+
+    def approve_device(self, user_code, scopes="openid read", client="watchword"):
+        """As ann, approves a device, which glewlwyd does on a mere visit; returns the last page."""
+        self.grant(scopes, client)
+        url = f"{self.issuer}/device?" + urllib.parse.urlencode({"code": user_code, "g_continue": ""})
+        return tiny_browser.open_login(url, self.ann.jar)
+
+    def sessions(self):
+        """Returns the refresh tokens of ann as glewlwyd lists them."""
+        return self.ann.call("GET", "oidc/token")
+
+    def revoke_refresh(self):
+        """As ann, revokes all refresh tokens; returns how many there were. Access tokens survive that until they expire."""
+        tokens = [one for one in self.sessions() if one["enabled"]]
+        for token in tokens:
+            self.ann.call("DELETE", "oidc/token/" + urllib.parse.quote(token["token_hash"], safe=""))
+        return len(tokens)
+
+    # for ProtectedResource
+
+    def valid_token(self, value):
+        """Returns the access token `value`, a JWT, or None if it is not signed by the plugin's key, or has expired."""
+        try:
+            head, claims, signature = value.split(".")
+            _key().public_key().verify(decoded(signature), f"{head}.{claims}".encode(), padding.PKCS1v15(), hashes.SHA256())
+            header, claims = json.loads(decoded(head)), json.loads(decoded(claims))
+        except (ValueError, InvalidSignature):
+            return None
+        if header.get("alg") != "RS256" or claims.get("type") != "access_token" or claims["iss"] != self.issuer:
+            return None
+        if time.time() + self.offset >= claims["exp"]:
+            return None
+        audience = claims.get("aud", [])
+        grant = Grant(Client(claims["client_id"]), tuple(claims["scope"].split()))
+        return Token(value, "access", grant, grant.scopes, claims["exp"], tuple([audience] if isinstance(audience, str) else audience),
+                     (claims.get("cnf") or {}).get("jkt"))
+
+
+def _fake_time(seconds):
+    found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+    assert found, f"libfaketime is missing; run {INSTALL}"
+    return {"LD_PRELOAD": found[0], "FAKETIME": f"+{seconds}s"}
