@@ -96,6 +96,20 @@ def test_no_token_of_one_resource_at_another_of_the_same_origin(stage):
     assert not used["/v2"] & used["/v1"], used
 
 
+def test_a_token_for_https_is_not_sent_with_http(stage, certificates):
+    site = Site(stage, resource=lambda server: ProtectedResource(server, certificates))
+    client = stage.client(broker=site.broker("--ca-file", str(certificates / "ca.pem")))
+    logged_in(client, site)
+    plain = stranger(stage)
+    site.resource.fail("/api/redirect", redirect(302, plain.url + "/api"))
+    client.fetch(site.url + "/redirect")
+    # The port of the resource itself, which expects TLS.
+    client.fetch(site.url.replace("https:", "http:"), auth={"interaction": "none"})
+    assert set(authorizations(plain)) <= {None}
+    token = site.server.access_tokens[0].value.encode()
+    assert site.resource.wire.count(token) == 2
+
+
 def test_no_table_for_http_elsewhere(stage, site):
     address = own_address() or "192.0.2.1"
     path = stage.folder / "wrong.toml"

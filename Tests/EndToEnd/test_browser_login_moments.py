@@ -1,0 +1,549 @@
+"""Logins in a browser and on other devices while something else happens: other programs, answers, locks, reloads, restarts."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from rig import leaks, tiny_browser
+from rig.bodies import eventually
+from rig.broker import program
+from rig.login_sites import Site, failure, held_login, is_closed, log_in, logged_in, login_url, quiet, started, statuses, stranger
+from rig.oauth_answers import CLOSE, SILENT, dated, redirect
+from rig.subjects import Consenter
+from rig.terminal import Shell
+
+
+@pytest.fixture
+def site(stage):
+    return Site(stage)
+
+
+@pytest.fixture
+def client(stage, site):
+    return stage.client(broker=site.broker())
+
+
+def crowd(stage, broker, url, count=9, **params):
+    """An agent, and programs without one that fetch the same page; returns the agent, and the programs with their calls."""
+    agent = stage.client(broker=broker)
+    assert "result" in agent.call("agent/register", {"name": "tests"})
+    programs = []
+    for index in range(count):
+        one = stage.client(broker=broker, delivery=None)
+        one.call("initialize", {"client": {"name": f"program {index}"}, "protocolVersion": 1})
+        programs.append((one, started(one, url, **params)[0]))
+    return agent, programs
+
+
+# Many programs
+
+
+def test_a_failing_login_of_nine_programs_opens_one_window(stage, site):
+    site.server.refuse("/authorize", "server_error")
+    agent, programs = crowd(stage, site.broker(), site.url)
+    log_in(agent)
+    for one, call in programs:
+        failure(one, call)
+    assert quiet(agent, 1) and len(site.server.authorizations) == 1
+
+
+def test_a_broken_token_endpoint_opens_one_window_for_nine_programs(stage, site):
+    site.server.fail("/token", dated(500))
+    agent, programs = crowd(stage, site.broker(), site.url)
+    log_in(agent)
+    for one, call in programs:
+        assert "error" in one.wait(call)
+    assert quiet(agent, 1) and len(site.server.authorizations) == 1 and len(site.token_requests()) == 1
+
+
+def test_not_now_is_asked_once_for_nine_programs(stage, site):
+    agent, programs = crowd(stage, site.broker(), site.url)
+    challenge = agent.challenges.get(timeout=30)
+    agent.reply(challenge, {"action": "cancel"})
+    for one, call in programs:
+        assert "error" in one.wait(call) or one.wait(call)["result"]["status"] == 401
+    assert quiet(agent, 1)
+    eventually(lambda: is_closed(login_url(challenge)), "the listener is closed", 15)
+
+
+def test_nine_programs_at_one_silent_server_wait_together(stage, site):
+    with site.server.held("metadata"):
+        agent, programs = crowd(stage, site.broker(), site.url)
+        site.server.wait_for("metadata")
+        time.sleep(0.5)
+        assert len(site.server.requests_to("metadata")) == 1
+    log_in(agent)
+    assert [one.wait(call)["result"]["status"] for one, call in programs] == [200] * 9
+    assert len(site.server.authorizations) == 1
+
+
+def test_the_login_goes_on_for_others_if_the_first_program_exits(stage, site):
+    agent, programs = crowd(stage, site.broker(), site.url)
+    challenge = agent.challenges.get(timeout=30)
+    back = tiny_browser.hold_redirect(login_url(challenge))
+    programs[0][0].close()
+    time.sleep(0.3)
+    assert back.follow().status == 200
+    assert [one.wait(call)["result"]["status"] for one, call in programs[1:]] == [200] * 8
+    assert len(site.server.authorizations) == 1
+
+
+# Answers while the browser is under way
+
+
+@pytest.mark.parametrize("action", ["default", "reject", "continue", "cancel", "proceed"])
+@pytest.mark.parametrize("when", ["before", "during"])
+def test_other_answers_while_the_browser_returns(site, client, action, when):
+    call, challenge, back = held_login(client, site.url)
+    if when == "before":
+        client.reply(challenge, {"action": action})
+        reply = client.wait(call)
+        with_token = reply.get("result", {}).get("status") == 200
+        assert not with_token, reply
+    with site.server.held("/token") as go:
+        thread = threading.Thread(target=quietly, args=[back.follow], daemon=True)
+        thread.start()
+        if when == "during":
+            site.server.wait_for("/token")
+            client.reply(challenge, {"action": action})
+        else:
+            time.sleep(0.3)
+        go.set()
+        thread.join(30)
+    reply = client.wait(call)
+    assert "error" in reply or reply["result"]["status"] in (200, 401), reply
+    # The broker goes on.
+    assert client.fetch(site.resource.url + "/open")["result"]["status"] == 200
+    assert len(site.token_requests()) <= 1
+
+
+def quietly(action):
+    try:
+        action()
+    except OSError:
+        pass
+
+
+def test_a_token_typed_while_the_browser_returns(stage, site, client):
+    logged_in(client, site)
+    typed = site.server.access_tokens[0].value
+    other = stage.client(broker=site.broker())
+    call, challenge, back = held_login(other, site.url)
+    with site.server.held("/token") as go:
+        thread = threading.Thread(target=quietly, args=[back.follow], daemon=True)
+        thread.start()
+        site.server.wait_for("/token", 2)
+        stage.secrets[typed] = (site.server, site.resource)
+        other.reply(challenge, {"action": "credential", "credential": {"type": "token", "token": typed}})
+        assert statuses(other, [call]) == [200]
+        go.set()
+        thread.join(30)
+    assert other.fetch(site.url)["result"]["status"] == 200 and other.challenges.empty()
+
+
+# The session and the broker
+
+
+def test_a_reload_during_a_login_does_not_mix_configurations(stage, site):
+    second = Site(stage)
+    broker = site.broker()
+    client = stage.client(broker=broker)
+    call, challenge, back = held_login(client, site.url)
+    path = pathlib.Path(broker.options[broker.options.index("--config") + 1])
+    path.write_text(site.configuration(issuer=second.server.issuer))
+    broker.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is reloaded")
+    quietly(back.follow)
+    reply = client.wait(call)
+    # The code goes to its own server, whatever becomes of the login.
+    code = back.parameters["code"]
+    assert not any(code in request.body.decode() for request in second.server.requests), reply
+    path.write_text("")
+    broker.process.send_signal(signal.SIGHUP)
+    eventually(lambda: broker.log.count("configuration reloaded") == 2, "the configuration is reloaded")
+    assert client.fetch(site.resource.url + "/open")["result"]["status"] == 200
+
+
+def test_a_table_that_is_removed_ends_the_use_of_its_grant(stage, site):
+    broker = site.broker()
+    client = stage.client(broker=broker)
+    logged_in(client, site)
+    site.server.revoke_access()
+    path = pathlib.Path(broker.options[broker.options.index("--config") + 1])
+    path.write_text("")
+    broker.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is reloaded")
+    assert client.fetch(site.url, auth={"interaction": "none"})["result"]["status"] == 401
+    assert len(site.token_requests()) == 1
+
+
+def grants(keyring):
+    return [(attributes, json.loads(secret)) for attributes, secret in keyring.items() if "watchword-grant" in attributes]
+
+
+@pytest.fixture
+def kept(stage, site, gnome):
+    """A login whose grant is in the keyring; the site has its broker, client and keyring."""
+    site.running = site.broker(environment=gnome.for_broker)
+    site.client, site.keyring = stage.client(broker=site.running), gnome
+    logged_in(site.client, site)
+    return site
+
+
+def test_a_restarted_broker_asks_nobody(stage, kept):
+    kept.client.close()
+    assert kept.running.stop() == 0
+    kept.running.start()
+    client = stage.client(broker=kept.running)
+    assert client.fetch(kept.url)["result"]["status"] == 200
+    assert client.challenges.empty() and len(kept.server.authorizations) == 1
+    assert [request.form["grant_type"] for request in kept.token_requests()] == ["authorization_code", "refresh_token"]
+
+
+def test_the_end_of_the_session_keeps_a_login_that_is_in_the_keyring(kept):
+    assert "result" in kept.client.call("session/clear")
+    assert kept.client.fetch(kept.url)["result"]["status"] == 200
+    assert kept.client.challenges.empty() and len(kept.server.authorizations) == 1
+
+
+def test_a_new_refresh_token_is_in_the_keyring_before_the_access_token_is_used(kept):
+    seen = []
+
+    def look(request):
+        seen.append((request.authorization, [content["refreshToken"] for _, content in grants(kept.keyring)]))
+        return kept.resource._answer(request)
+
+    kept.resource.fail("/api", look)
+    kept.server.revoke_access()
+    assert kept.client.fetch(kept.url)["result"]["status"] == 200
+    current = kept.server.refresh_tokens[-1].value
+    assert seen[-1] == (f"Bearer {kept.server.access_tokens[-1].value}", [current])
+    assert len(kept.server.refresh_tokens) == 2 and len(grants(kept.keyring)) == 1
+
+
+def test_the_access_token_is_not_in_the_keyring(kept):
+    values = [token.value for token in kept.server.access_tokens]
+    assert not any(value in secret or value in str(attributes) for attributes, secret in kept.keyring.items() for value in values)
+    attributes, content = grants(kept.keyring)[0]
+    assert kept.server.refresh_tokens[0].value not in str(attributes)
+    assert attributes["issuer"] == kept.server.issuer and attributes["client-id"] == "watchword" and content["scopes"] == ["read"]
+
+
+def test_a_keyring_that_another_program_has_changed_is_read_again(stage, kept):
+    """Another broker has renewed the grant: its refresh token is used, and nobody is asked."""
+    second = kept.broker(environment=kept.keyring.for_broker)
+    other = stage.client(broker=second)
+    assert other.fetch(kept.url)["result"]["status"] == 200
+    kept.server.revoke_access()
+    assert kept.client.fetch(kept.url)["result"]["status"] == 200
+    assert kept.client.challenges.empty() and other.challenges.empty() and len(kept.server.authorizations) == 1
+
+
+@pytest.mark.parametrize("method", ["credential/list", "credential/get", "keyring/status", "session/list", "fetch/list"])
+def test_no_method_shows_a_refresh_token(stage, kept, method):
+    place = {"protocol": "http", "host": "127.0.0.1", "port": kept.resource.port, "realm": "api", "authenticationMethod": "bearer"}
+    watcher = stage.client(broker=kept.running)
+    for params in [{}, {"protectionSpace": place}, {"protectionSpace": place, "user": "watchword"}]:
+        watcher.call(method, params)
+    for token in kept.server.refresh_tokens:
+        assert not leaks.places_with(token.value, {"client": watcher.received_bytes})
+        # Nor any field in which it would be.
+        assert b"refreshToken" not in watcher.received_bytes
+
+
+def test_secrets_are_in_no_record(stage, kept):
+    kept.server.revoke_access()
+    assert kept.client.fetch(kept.url)["result"]["status"] == 200
+    done = subprocess.run([program("watchword"), "log"], env=kept.running.environment, capture_output=True, timeout=30)
+    files = leaks.files_below(kept.running.folder)
+    query = kept.server.authorizations[0]
+    for secret in [*kept.server.issued_secrets(), query["state"], kept.token_requests()[0].form["code_verifier"]]:
+        assert not leaks.places_with(secret, {"log": done.stdout + done.stderr, **files})
+
+
+def test_a_broker_that_stops_ends_its_listener(stage, site):
+    broker = site.broker()
+    client = stage.client(broker=broker)
+    call, challenge, back = held_login(client, site.url)
+    assert broker.stop() == 0
+    assert is_closed(back.url) and not site.token_requests()
+
+
+# Fixed ports
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def test_logins_one_after_the_other_at_the_same_port(stage, site):
+    site.options["redirect-port"] = free_port()
+    client = stage.client(broker=site.broker())
+    for _ in range(4):
+        call = started(client, site.url)
+        challenge, shown = log_in(client)
+        assert f":{site.options['redirect-port']}/" in login_url(challenge) and shown.status == 200
+        assert statuses(client, call) == [200]
+        site.server.revoke_all()
+
+
+def test_a_port_in_use_is_an_error_that_names_it(stage, site):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        site.options["redirect-port"] = taken.getsockname()[1]
+        client = stage.client(broker=site.broker())
+        message = failure(client, client.start("fetch/run", {"url": site.url}))
+        assert str(site.options["redirect-port"]) in message and client.challenges.empty()
+
+
+def test_two_logins_at_the_same_port_at_the_same_time(stage, site):
+    second = Site(stage)
+    second.options["redirect-port"] = site.options["redirect-port"] = free_port()
+    client = stage.client(broker=site.broker(text=second.configuration()))
+    call, challenge, back = held_login(client, site.url)
+    failure(client, client.start("fetch/run", {"url": second.url}))
+    assert back.follow().status == 200 and statuses(client, [call]) == [200]
+    time.sleep(5.5)
+    logged_in(client, second)
+
+
+# Other devices
+
+
+@pytest.fixture
+def device(stage, site):
+    site.options["flow"] = "device"
+    return site
+
+
+def test_a_login_on_another_device(stage, device):
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url, 3)
+    login = client.challenges.get(timeout=30)["params"]["login"]
+    assert login["flow"] == "device" and login["userCode"] == device.server.devices[0].user_code and login["url"] == device.server.endpoint("device")
+    assert device.server.devices[0].code not in json.dumps(login)
+    device.server.wait_for("/token", 2)
+    device.server.approve()
+    assert statuses(client, call) == [200] * 3 and client.challenges.empty()
+    polls = device.server.devices[0].polls
+    assert all(later - earlier >= 0.95 for earlier, later in zip(polls, polls[1:])), polls
+    assert not device.server.authorizations and len(device.server.devices) == 1
+
+
+def test_slow_down_lengthens_every_later_interval(stage, device):
+    device.server.config(interval=1)
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url)
+    client.challenges.get(timeout=30)
+    device.server.slow_down(1)
+    device.server.wait_for("/token", 3, seconds=20)
+    polls = device.server.devices[0].polls
+    assert all(later - earlier >= 5.9 for earlier, later in zip(polls, polls[1:])), polls
+    device.server.approve()
+    assert statuses(client, call) == [200]
+
+
+def test_without_an_interval_it_is_five_seconds(stage, device):
+    device.server.config(interval=None)
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url)
+    client.challenges.get(timeout=30)
+    device.server.wait_for("/token", 2, seconds=20)
+    polls = device.server.devices[0].polls
+    assert polls[1] - polls[0] >= 4.9
+    device.server.approve()
+    assert statuses(client, call) == [200]
+
+
+@pytest.mark.parametrize("value", [0, -1, "x", 1e30, None, 10**12])
+def test_a_broken_interval_neither_floods_nor_waits_for_ever(stage, device, value):
+    device.server.config(device_response={"interval": value}, enforce_interval=False)
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url)
+    client.challenges.get(timeout=30)
+    time.sleep(2.5)
+    assert len(device.token_requests()) <= 3
+    client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call[0]}})
+    client.wait(call[0])
+
+
+def test_a_denied_login_on_another_device(stage, device):
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url)
+    client.challenges.get(timeout=30)
+    device.server.deny()
+    failure(client, call[0], "challengeCancelled")
+    assert client.challenges.empty()
+
+
+def test_a_code_that_was_used_already(stage, device):
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url)
+    client.challenges.get(timeout=30)
+    device.server.devices[0].used = True
+    failure(client, call[0])
+    assert client.challenges.empty()
+
+
+def test_a_server_out_of_reach_while_waiting_for_the_device(stage, device):
+    device.server.fail("/token", CLOSE, times=2)
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url)
+    client.challenges.get(timeout=30)
+    device.server.wait_for("/token", 2, seconds=20)
+    device.server.approve()
+    assert statuses(client, call) == [200]
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_a_server_out_of_order_while_waiting_for_the_device(stage, device, status):
+    device.server.fail("/token", dated(status), times=1)
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url)
+    client.challenges.get(timeout=30)
+    device.server.wait_for("/token", 1, seconds=20)
+    device.server.approve()
+    assert statuses(client, call) == [200]
+
+
+def test_not_now_ends_the_polls(stage, device):
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url)
+    client.reply(client.challenges.get(timeout=30), {"action": "cancel"})
+    assert "error" in client.wait(call[0])
+    time.sleep(6.5)
+    count = len(device.token_requests())
+    time.sleep(2.5)
+    assert len(device.token_requests()) == count
+
+
+@pytest.mark.parametrize("page", [
+    "javascript:alert(1)", "file:///etc/passwd", "http://192.0.2.1/device", "data:text/html,x", "-x", "", "https://", "//h/x", "https://a b/",
+    "https://example.com\u001b[2J/", "https://user:pw@example.com/", 5, None, ["https://example.com"]])
+def test_a_page_that_no_browser_may_open(stage, device, page):
+    device.server.config(device_response={"verification_uri": page, "verification_uri_complete": None})
+    client = stage.client(broker=device.broker())
+    call = client.start("fetch/run", {"url": device.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    assert client.challenges.empty(), client.challenges.get()["params"]["login"]
+    failure(client, call)
+
+
+@pytest.mark.parametrize("page", ["javascript:alert(1)", "file:///etc/passwd", "http://192.0.2.1/device", "https://example.com/\u001b[2J", 5])
+def test_a_complete_page_that_no_browser_may_open_is_not_offered(stage, device, page):
+    device.server.config(device_response={"verification_uri_complete": page})
+    client = stage.client(broker=device.broker())
+    call = started(client, device.url)
+    login = client.challenges.get(timeout=30)["params"]["login"]
+    assert "javascript" not in str(login) and "file:" not in str(login) and "192.0.2.1" not in str(login) and "\\x1b" not in repr(login), login
+    device.server.approve()
+    assert statuses(client, call) == [200]
+
+
+@pytest.mark.parametrize("answer", [
+    dated(200), dated(500), dated(404), CLOSE, dated(200, b'{"device_code":"x"}'), dated(200, b'{"device_code":5,"user_code":"A","verification_uri":"https://e"}'),
+    redirect(307, "http://127.0.0.1:9/x")])
+def test_a_broken_reply_gives_no_code(stage, device, answer):
+    device.server.fail("/device_authorization", answer)
+    client = stage.client(broker=device.broker())
+    call = client.start("fetch/run", {"url": device.url})
+    assert "error" in client.wait(call)
+    assert client.challenges.empty() and not device.token_requests()
+
+
+@pytest.mark.parametrize("end", ["disconnect", "stop"])
+@pytest.mark.parametrize("place", ["/device_authorization", "/token"])
+def test_every_wait_for_a_device_ends(stage, device, place, end):
+    device.server.fail(place, SILENT)
+    broker = device.broker()
+    client = stage.client(broker=broker)
+    client.start("fetch/run", {"url": device.url})
+    device.server.wait_for(place)
+    if end == "stop":
+        before = time.monotonic()
+        assert broker.stop() == 0 and time.monotonic() - before < 10
+    else:
+        client.close()
+        other = stage.client(broker=broker)
+        assert other.fetch(device.resource.url + "/open")["result"]["status"] == 200
+
+
+# Tokens bound to a key
+
+
+@pytest.fixture
+def bound(stage, site):
+    site.options["dpop"] = True
+    site.server.config(dpop="required")
+    site.resource.config(dpop=True)
+    return site
+
+
+def test_a_bound_token_is_never_sent_without_a_proof(stage, bound):
+    client = stage.client(broker=bound.broker())
+    logged_in(client, bound)
+    other = stranger(stage)
+    bound.resource.fail("/api/redirect", redirect(307, other.url + "/x"))
+    client.fetch(bound.url + "/redirect")
+    bound.server.revoke_access()
+    assert client.fetch(bound.url)["result"]["status"] == 200 and len(bound.server.authorizations) == 1
+    assert {scheme for scheme, _ in bound.resource.presented} <= {None, "DPoP"} and not bound.resource.problems
+    for request in other.requests:
+        assert request.authorization is None and request.header("DPoP") is None
+    proofs = [request.header("DPoP") for request in bound.resource.requests + bound.server.requests if request.header("DPoP")]
+    assert len(proofs) == len(set(proofs)) >= 4
+
+
+def test_a_challenge_for_bearer_does_not_downgrade_a_bound_token(stage, bound):
+    client = stage.client(broker=bound.broker())
+    logged_in(client, bound)
+    before = len(bound.resource.presented)
+    bound.resource.fail("/api/old", lambda request: bound.resource._answer(request) and dated(401, b"", 'WWW-Authenticate: Bearer realm="api", scope="read"'))
+    client.fetch(bound.url + "/old", auth={"interaction": "none"})
+    assert "Bearer" not in {scheme for scheme, _ in bound.resource.presented[before:]}
+
+
+# Consent
+
+
+ASK = '[sharing]\nsession = "ask"\n'
+
+
+def refused(broker, url):
+    """Fetches with the helper, another program than the interpreter of these tests, whose use of a login is not allowed."""
+    done = Shell(broker).run("fetch", "-s", "--no-start", url)
+    assert b"for the bearer" not in done.stdout, done
+    return done
+
+
+@pytest.mark.parametrize("renews", [False, True])
+def test_another_program_needs_consent_for_the_token(stage, site, renews):
+    broker = site.broker(text=ASK)
+    agent = Consenter(broker.socket)
+    stage.clients.append(agent)
+    first = stage.client(broker=broker)
+    logged_in(first, site)
+    sent = len(site.sent_tokens())
+    if renews:
+        site.server.revoke_access()
+    refused(broker, site.url)
+    assert len(agent.asked) == 1 and agent.asked[0]["protectionSpace"]["port"] == site.resource.port
+    assert set(site.sent_tokens()[sent:]) <= {None}, site.sent_tokens()
+    if not renews:
+        # The program that logged in needs none.
+        assert first.fetch(site.url)["result"]["status"] == 200 and len(agent.asked) == 1
+
+
+def test_a_program_with_consent_uses_the_token(stage, site):
+    broker = site.broker(text=ASK)
+    agent = Consenter(broker.socket, allow="always")
+    stage.clients.append(agent)
+    logged_in(stage.client(broker=broker), site)
+    done = Shell(broker).run("fetch", "-s", "--no-start", site.url)
+    assert done.stdout == b"for the bearer\n" and len(agent.asked) == 1 and len(site.server.authorizations) == 1
