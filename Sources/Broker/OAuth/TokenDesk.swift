@@ -28,7 +28,7 @@ final class TokenDesk {
         (context, questions) = (fetches.context, fetches.desks.questions)
         (self.fetches, self.fronts, self.reference) = (fetches, fronts, reference)
         client = AuthorizationClient(methods, fetches)
-        grants = GrantStore(keyring)
+        grants = GrantStore(keyring, reference)
     }
 
     private var clock: TokenMachine.Clock {
@@ -118,8 +118,8 @@ final class TokenDesk {
             client.send(request, for: search.client) { [reference] reply in
                 reference.post { $0.advance(number, .replied(reply)) }
             }
-        case .lookUp(let key, let isFresh):
-            grants.find(key, isFresh: isFresh) { [reference] grant in
+        case .lookUp(let key):
+            grants.find(key) { [reference] grant in
                 reference.post { $0.advance(number, .found(grant)) }
             }
         case .store(let grant):

@@ -64,7 +64,7 @@ extension TokenMachine {
         }
         server = try AuthorizationServer(reply.body, for: issuer)
         if rule.flow == .clientCredentials { return try requestAsClient() }
-        return lookUp(isFresh: false, tried: nil)
+        return lookUp(tried: nil)
     }
 
     // MARK: Grants
@@ -73,9 +73,9 @@ extension TokenMachine {
         TokenGrant.Key(resource: rule.resource, issuer: server?.issuer ?? "", clientID: rule.clientID ?? "")
     }
 
-    private mutating func lookUp(isFresh: Bool, tried: Secret?) -> [Command] {
+    private mutating func lookUp(tried: Secret?) -> [Command] {
         state = .lookingUp(tried: tried)
-        return [.lookUp(key, isFresh: isFresh)]
+        return [.lookUp(key)]
     }
 
     /// - Parameter tried: a refresh token that the server has refused.
@@ -105,7 +105,7 @@ extension TokenMachine {
     {
         switch try TokenReply(reply, from: grant.key.issuer) {
         case .token(let token): return try use(token, previous: grant, clock)
-        case .refused("invalid_grant"): return lookUp(isFresh: true, tried: grant.refresh)
+        case .refused("invalid_grant"): return lookUp(tried: grant.refresh)
         // Some servers do not say why. The grant is replaced by the next login.
         case .refused(""): return try askPerson(clock)
         case .refused(let code): throw refused(code)

@@ -23,8 +23,8 @@ public struct TokenMachine: Sendable {
 
     public enum Command: Sendable, Equatable {
         case send(OAuthRequest)
-        /// Read the grant. `isFresh`: from the keyring, because another program may have renewed it.
-        case lookUp(TokenGrant.Key, isFresh: Bool)
+        /// Read the grant.
+        case lookUp(TokenGrant.Key)
         /// Store the grant, replacing the previous one.
         case store(TokenGrant)
         case forget(TokenGrant.Key)
