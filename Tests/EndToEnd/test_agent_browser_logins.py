@@ -10,7 +10,7 @@ from rig.agents import RunningAgent
 from rig.bodies import eventually
 from rig.desktop import Desktop
 from rig.scripted_broker import AgentBroker
-from test_browser_logins import BROWSER, DEVICE, challenge
+from test_shown_logins import BROWSER, DEVICE, challenge
 
 pytestmark = pytest.mark.tier3("windows")
 
