@@ -72,6 +72,8 @@ final class FetchMethods {
         if !request.usesCredentials { plan.originLogin = .program(request.authorization) }
         plan.options.delivery = .whole
         plan.mayNameFiles = false
+        // A code or a refresh token that arrives twice ends the login.
+        plan.needsNewConnection = request.body != nil  // guard: oauth-sent-once
         try context.options.hosts.check(plan.url.origin)
         let id = fetches.change {
             $0.add(plan, of: client?.id.tag ?? .broker, program: client?.program.tag, client.map(currentSubject))

@@ -35,6 +35,9 @@ final class AuthorizationClient {
         }
     }
 
+    /// Forgets the documents, because one of them may be wrong.
+    func forgetDocuments() { documents = [:] }
+
     private func store(_ reply: OAuthReply, _ url: String) {
         guard reply.status == 200 else { return }
         let now = fetches.context.now

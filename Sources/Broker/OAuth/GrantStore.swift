@@ -23,7 +23,9 @@ final class GrantStore {
         let known = grants[key]
         guard !unsaved.contains(key), let port = keyring.port else { return completion(known) }
         port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
-            completion((try? result.get())?.lazy.compactMap(TokenGrant.init).first { $0.key == key } ?? known)
+            // An item that is gone was deleted by the user.
+            guard case .success(let items) = result else { return completion(known) }
+            completion(items.lazy.compactMap(TokenGrant.init).first { $0.key == key })
         }
     }
 
@@ -54,7 +56,7 @@ final class GrantStore {
             return stored + rest.map { ($0, nil) }
         }
         guard keyring.mayBeAsked else { return completion(.success(unite([]))) }
-        keyring.find([TokenGrant.query], withSecrets: true) { completion($0.map(unite)) }
+        keyring.find([TokenGrant.query], withSecrets: true) { completion(.success(unite((try? $0.get()) ?? []))) }
     }
 
     /// Forgets a grant.

@@ -18,7 +18,9 @@ extension TokenDesk {
     private func renew(_ token: LoginCredential, _ query: TokenQuery, since: Duration) {
         renewals[query.purpose] = nil
         // An unused token is left to expire.
-        guard !context.isClosing, fetches.table.wasUsed(token, since: since) else { return }
+        guard !context.isClosing, fetches.table.wasUsed(token, since: since),
+            context.options.oauthRules.contains(query.rule)  // guard: oauth-renewal-of-a-removed-rule
+        else { return }
         obtain(query) { [unowned self] outcome in
             if case .token(let next) = outcome { fetches.change { $0.replace(token, with: next) } }
         }

@@ -166,6 +166,7 @@ final class TokenDesk {
             context.log.notice(
                 "no token", metadata: ["resource": "\(search.resource)", "reason": "\(failure.text)"])
             failures.record(failure, search.purpose, now: context.now)
+            client.forgetDocuments()
         case .login, .nothing: break
         }
         let completions = search.takeCompletions()

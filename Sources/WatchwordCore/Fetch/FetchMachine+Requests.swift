@@ -129,7 +129,7 @@ extension FetchMachine {
         logins.outgoing.recordProofs(isTunnel: chain.isTunnel)
         request.proofs = logins.outgoing.proofs
         request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.schemes)
-        request.needsNewConnection = logins.needsNewConnection(now: context.now)
+        request.needsNewConnection = intent.plan.needsNewConnection || logins.needsNewConnection(now: context.now)
         if isTLSOurs { secure(&request) }
         let marks = marks(request)
         // Otherwise libcurl would reuse a connection of this identity that has logged in by NTLM before.

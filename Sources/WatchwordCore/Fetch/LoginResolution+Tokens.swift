@@ -24,6 +24,9 @@ extension LoginResolution {
                 rule.flow == .registry || search.situation[offers.challenger].hasRefused(credential, in: space)
         case .login(let login)?:
             guard let respondent else { return .endUnanswered(question) }
+            // A sandboxed program could log in with an account of its own, which others would then use.
+            // guard: oauth-login-of-a-sandbox
+            if intent.access.subject?.isSandboxed == true, respondent != .agents { return nil }
             var question = question
             question.login = login
             return .ask(question, respondent, nil)
@@ -41,7 +44,7 @@ extension LoginResolution {
             mayAsk: respondent != nil)
         // A new token would be refused for the same reason.
         // guard: oauth-once-for-each-purpose
-        guard search.situation[offers.challenger].tokens.begin(query.purpose) else { return .endUnanswered(question) }
+        guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
         return .obtainToken(question, query)
     }
 
@@ -78,10 +81,15 @@ struct TokenSearch: Sendable, Equatable {
     /// The last outcome, until it is of no more use.
     var outcome: TokenOutcome?
     private var purposes: Set<TokenQuery.Purpose> = []
+    private var hasWidened = false
 
-    /// Returns `false` if a token was obtained for this purpose before.
-    mutating func begin(_ purpose: TokenQuery.Purpose) -> Bool {
+    /// Returns `false` if a token was obtained for this purpose before, or a wider one was, and this should be wider again.
+    mutating func begin(_ query: TokenQuery) -> Bool {
         outcome = nil
-        return purposes.insert(purpose).inserted
+        if query.challenge.isInsufficient, query.rule.flow != .registry {
+            guard !hasWidened else { return false }  // guard: oauth-widened-once
+            hasWidened = true
+        }
+        return purposes.insert(query.purpose).inserted
     }
 }

@@ -32,7 +32,7 @@ struct DeviceLogin: Sendable {
         }
         guard let code = json.secret("device_code"), !code.isEmpty, let userCode = json["user_code"]?.string,
             let page = Self.page(json["verification_uri"] ?? json["verification_url"], server),
-            !userCode.isEmpty, userCode.utf8.count <= 64
+            !userCode.isEmpty, userCode.utf8.count <= 64, userCode.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else { throw .login(at: server.issuer, "its reply contains no code for a device, or no page for it") }
         (self.code, self.userCode, url) = (code, userCode, page)
         completeURL = Self.page(json["verification_uri_complete"], server)

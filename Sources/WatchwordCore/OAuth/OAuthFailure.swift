@@ -38,9 +38,9 @@ extension FetchURL {
     // guard: oauth-https
     var isSecureEnough: Bool { origin.scheme == .https || origin.isLoopback }
 
-    /// Whether this is a server to which a document of `namer` may refer. A server elsewhere must not name one on this machine.
+    /// Whether this is a server to which a document of `namer` may refer: one without https only by one without it.
     // guard: oauth-loopback-named
     func mayBeNamed(by namer: FetchURL) -> Bool {
-        origin.scheme == .https || origin.isLoopback && namer.origin.isLoopback
+        origin.scheme == .https || origin.isLoopback && namer.origin.scheme == .http
     }
 }

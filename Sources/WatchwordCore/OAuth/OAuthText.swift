@@ -73,12 +73,14 @@ enum OAuthText {
             || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
     }
 
-    /// Parses a query. A name that occurs twice makes it invalid (RFC 6749 section 3.1).
-    static func query(_ text: String) -> [String: String]? {
+    /// Returns the parameters `names` of a query. One of them that occurs twice or is malformed makes it invalid (RFC 6749
+    /// section 3.1); all others are ignored.
+    static func query(_ text: String, _ names: Set<String>) -> [String: String]? {
         var fields: [String: String] = [:]
         for part in text.split(separator: "&") {
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(decoded)
-            guard let name = pair[0], let value = pair.count == 2 ? pair[1] : "" else { return nil }
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = decoded(pair[0]), names.contains(name) else { continue }
+            guard let value = pair.count == 2 ? decoded(pair[1]) : "" else { return nil }
             guard fields.updateValue(value, forKey: name) == nil else { return nil }  // guard: oauth-parameter-twice
         }
         return fields

@@ -5,6 +5,7 @@ internal import WatchwordProtocol
 struct ProtectedResource: Sendable, Equatable {
     /// The identifier, which is sent as `resource` (RFC 8707).
     let identifier: String
+    let path: ExactText
     let issuer: String
     let scopes: [String]
 
@@ -16,13 +17,14 @@ struct ProtectedResource: Sendable, Equatable {
             throw Self.failure(url, "is not a JSON object with a resource")
         }
         // guard: oauth-resource
-        guard let resource = try? FetchURL(text), resource.origin == url.origin,
+        guard !text.contains("#"), let resource = try? FetchURL(text), resource.origin == url.origin,
             LoginCredential.path(resource.path, covers: url.path)
         else { throw Self.failure(url, "describes another resource, \(text.shortened)") }
         guard let issuer = json.strings("authorization_servers").first,
             let server = try? FetchURL(issuer), server.mayBeNamed(by: url)
         else { throw Self.failure(url, "names no authorization server with https") }
-        (identifier, self.issuer, scopes) = (text, issuer, json.strings("scopes_supported"))
+        (identifier, path, self.issuer) = (text, resource.path, issuer)
+        scopes = json.strings("scopes_supported").filter(\.isScope)
     }
 
     private static func failure(_ url: FetchURL, _ text: String) -> FetchFailure {

@@ -65,6 +65,7 @@ extension TokenMachine {
         case .stray: return [.answer(.notFound, number: number)]
         case .code(let code):
             state = .exchanging(login, visit: number)
+            self.login = nil
             return [.send(try login.request(for: code, resource: resource))]
         case .refused(let code):
             return [.answer(.failed, number: number)]

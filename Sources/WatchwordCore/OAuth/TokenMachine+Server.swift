@@ -38,6 +38,7 @@ extension TokenMachine {
         }
         let found = try ProtectedResource(reply.body, for: query.url)
         resource = resource ?? found.identifier
+        foundPath = found.path
         if scopes.isEmpty { scopes = found.scopes.united(with: []) }
         return try findServer(found.issuer)
     }
@@ -107,7 +108,7 @@ extension TokenMachine {
         case .token(let token): return try use(token, previous: grant, clock)
         case .refused("invalid_grant"): return lookUp(tried: grant.refresh)
         // Some servers do not say why. The grant is replaced by the next login.
-        case .refused(""): return try askPerson(clock)
+        case .refused(""), .refused("interaction_required"), .refused("login_required"): return try askPerson(clock)
         case .refused(let code): throw refused(code)
         case .unavailable(let status): throw unavailable(status)
         }
@@ -165,6 +166,12 @@ extension TokenMachine {
         guard !token.isBound || prover != nil else {
             throw .login(at: key.issuer, "it sent a token that is bound to another key")
         }
+        // Without a browser there is no nonce; the other claims are checked all the same.
+        if let identity = token.identity, visit == nil, let server, let client,
+            !identity.isFor(server, client: client.id, nonce: identity.nonce, sinceEpoch: clock.sinceEpoch)
+        {
+            throw .login(at: key.issuer, "its ID token is not for this login")
+        }
         let granted = token.scopes ?? previous?.scopes ?? scopes
         let missing = query.challenge.scopes.filter { !granted.contains($0) }
         var credential = LoginCredential(form: .token, secret: token.access, persistence: .forSession)
@@ -185,13 +192,16 @@ extension TokenMachine {
         grant.denied = scopes.filter { !granted.contains($0) }
         self.grant = grant
         state = .storing(outcome, visit: visit)
+        login = nil
         return [.store(grant)]  // guard: oauth-stored-before-use
     }
 
     /// The path of the resource; `nil` for a whole server.
     private var resourcePath: ExactText? {
-        guard let url = try? FetchURL(rule.resource), url.path != "/" else { return nil }
-        return url.path
+        guard let url = try? FetchURL(rule.resource) else { return nil }
+        // A table may be for a whole server with several resources.
+        let path = foundPath.map { LoginCredential.path(url.path, covers: $0) ? $0 : url.path } ?? url.path
+        return path == "/" ? nil : path
     }
 
     // MARK: Failures

@@ -73,13 +73,15 @@ public struct TokenMachine: Sendable {
     /// The value of `resource` in requests (RFC 8707).
     var resource: String?
     var scopes: [String]
+    /// The path of the resource, if it was found by its metadata.
+    var foundPath: ExactText?
     /// The grant whose renewal the server has refused without a reason. It is replaced by the next login.
     var grant: TokenGrant?
     var registered: OAuthClient?
     /// Makes the proofs for tokens that are bound to a key; `nil` if the server does not offer that.
     var prover: TokenProver?
     /// The login that is under way, for fetches that join.
-    public private(set) var login: TokenLogin?
+    public internal(set) var login: TokenLogin?
 
     /// The time before its end when a token is not sent any more, or less if it is short-lived.
     static let leeway = Duration.seconds(10)

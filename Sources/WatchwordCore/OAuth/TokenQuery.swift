@@ -66,7 +66,7 @@ public struct BearerParameters: Sendable, Equatable {
     init(_ parameters: [String: String], realm: ExactText?) {
         self.realm = realm?.string
         (service, metadata) = (parameters["service"], parameters["resource_metadata"])
-        scopes = (parameters["scope"] ?? "").split(separator: " ").map(String.init)
+        scopes = (parameters["scope"] ?? "").split(separator: " ").map(String.init).filter(\.isScope)
         isInsufficient = parameters["error"] == "insufficient_scope"
     }
 }
@@ -79,6 +79,11 @@ public enum TokenOutcome: Sendable, Equatable {
     /// There is no token, and no respondent for a login.
     case nothing
     case failed(FetchFailure)
+}
+
+extension String {
+    /// Whether this can be a scope (RFC 6749 section 3.3).
+    var isScope: Bool { !isEmpty && utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C } }
 }
 
 extension [String] {

@@ -57,7 +57,8 @@ struct IssuedToken: Sendable, Equatable {
             // guard: oauth-token-text
             access.withUnsafeBytes({ $0.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 } })
         else { throw .login(at: issuer, "it sent no token, or one that cannot be a header field") }
-        let type = json["token_type"]?.string?.asciiLowercased ?? "bearer"
+        // The token services of registries name no type.
+        let type = json["token_type"].map { $0.string?.asciiLowercased ?? "" } ?? "bearer"
         guard ["bearer", "dpop"].contains(type) else {  // guard: oauth-token-type
             throw .login(at: issuer, "it sent a token of the unknown type \(type.shortened)")
         }
@@ -65,7 +66,7 @@ struct IssuedToken: Sendable, Equatable {
         isBound = type == "dpop"
         refresh = json.secret("refresh_token").flatMap { $0.isEmpty || $0.count > Limits.tokenBytes ? nil : $0 }
         lifetime = json["expires_in"].flatMap { $0.integer ?? $0.string.flatMap { Int($0) } }
-            .map { .seconds(min(max($0, 0), Self.longestLifetime)) }
+            .flatMap { $0 > 0 ? .seconds(min($0, Self.longestLifetime)) : nil }
         scopes = json["scope"]?.string.map { $0.split(separator: " ").map(String.init) }
         identity = json["id_token"]?.withUTF8(IdentityClaims.init) ?? nil
     }
