@@ -10,6 +10,8 @@ final class RunningTokenSearch {
     var waiting: [FetchID: Bool] = [:]
     /// The others that wait, without a person.
     var completions: [(TokenOutcome) -> Void] = []
+    /// Whether a person was asked to log in.
+    var hasAsked = false
     var timer: DeadlineTimer?
     /// The front at which the browser arrives.
     var front: FrontID?
@@ -36,6 +38,8 @@ struct RecentTokenFailures {
         failures = failures.filter { $0.value.until > now }
         failures[purpose] = (failure, now + Self.time)
     }
+
+    mutating func forget(_ purpose: TokenQuery.Purpose) { failures[purpose] = nil }
 
     func failure(_ purpose: TokenQuery.Purpose, now: Duration) -> FetchFailure? {
         failures[purpose].flatMap { $0.until > now ? $0.failure : nil }

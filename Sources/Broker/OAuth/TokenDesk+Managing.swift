@@ -24,6 +24,7 @@ extension TokenDesk {
         where isMeant: @escaping @Sendable (SpacePattern, String?) -> Bool,
         completion: @escaping @Sendable (Int) -> Void
     ) {
+        endSearches { isMeant(SpacePattern($0), nil) }
         grants.all(
             completion: reference.direct { desk, result in
                 let meant = ((try? result.get()) ?? []).filter { grant, item in
@@ -38,7 +39,10 @@ extension TokenDesk {
     }
 
     /// Forgets what belongs to the session: all of it, or that of one origin.
-    func endSession(_ origin: Origin? = nil) { grants.endSession(origin) }
+    func endSession(_ origin: Origin? = nil) {
+        grants.endSession(origin)
+        endSearches { origin == nil || $0 == origin }  // guard: oauth-search-ends-with-the-session
+    }
 
     private func revoke(_ grant: TokenGrant) {
         let rule = context.options.oauthRules.first { $0.resource == grant.key.resource }
@@ -53,5 +57,13 @@ extension TokenDesk {
                 if let next = revocation.next(after: reply) { desk.send(next, of: revocation) }
             }
         }
+    }
+}
+
+extension SpacePattern {
+    /// The spaces of tokens of a server.
+    fileprivate init(_ origin: Origin) {
+        self.init(
+            scheme: origin.scheme.rawValue, host: origin.host, port: origin.port, authenticationMethod: .bearer)
     }
 }

@@ -18,6 +18,12 @@ final class TokenDesk {
     private var searches: [Int: RunningTokenSearch] = [:]
     private var lastNumber = 0
     private var failures = RecentTokenFailures()
+    /// The searches that use a grant, the first one now: a refresh token is used once.
+    private var users: [TokenGrant.Key: [Int]] = [:]
+    /// When a person last logged in for a resource.
+    private var logins: [String: Duration] = [:]
+    /// The time in which a refused token is not the fault of its age.
+    private static let freshness = Duration.seconds(60)
     /// The timers that renew tokens, by the purpose of the token.
     var renewals: [TokenQuery.Purpose: DeadlineTimer] = [:]
 
@@ -42,9 +48,7 @@ final class TokenDesk {
         fetches.beginWait(of: fetch)
         // A parked fetch has no connection at which it could wait for a login.
         let mayAsk = query.mayAsk && fetch.delivery != .result
-        if let failure = failures.failure(query.purpose, now: context.now) {
-            return fetches.report(.obtained(.failed(failure)), of: fetch.id)
-        }
+        if let failure = failure(of: query) { return fetches.report(.obtained(.failed(failure)), of: fetch.id) }
         if let search = search(for: query) {
             fetch.tokenSearch = search.number
             search.machine.mayAsk = search.machine.mayAsk || mayAsk
@@ -58,6 +62,19 @@ final class TokenDesk {
         search.waiting[fetch.id] = mayAsk
         search.client = fetch.owner?.connection
         advance(search.number, .started)
+    }
+
+    /// Returns why no search begins now, if that is so.
+    private func failure(of query: TokenQuery) -> FetchFailure? {
+        if let failure = failures.failure(query.purpose, now: context.now) { return failure }
+        // Another login would lead to the next refused token.
+        // guard: oauth-fresh-token-refused
+        guard query.needsLogin, query.rule.flow != .registry, let last = logins[query.rule.resource],
+            context.now - last < Self.freshness
+        else { return nil }
+        return FetchFailure(
+            .loginFailed,
+            "\(query.url.origin.text) refuses the token of the login that was just made; check issuer, scopes and resource")
     }
 
     /// Obtains a token without asking a person.
@@ -87,6 +104,10 @@ final class TokenDesk {
     func leave(_ fetch: RunningFetch) {
         guard let search = fetch.tokenSearch.take().flatMap({ searches[$0] }) else { return }
         search.waiting[fetch.id] = nil
+        closeIfUnused(search)
+    }
+
+    private func closeIfUnused(_ search: RunningTokenSearch) {
         guard search.waiting.isEmpty, search.machine.login != nil else { return }
         let number = search.number
         reference.eventually(after: Self.patience) { desk in
@@ -118,18 +139,18 @@ final class TokenDesk {
             client.send(request, for: search.client) { [reference] reply in
                 reference.post { $0.advance(number, .replied(reply)) }
             }
-        case .lookUp(let key):
-            grants.find(key) { [reference] grant in
-                reference.post { $0.advance(number, .found(grant)) }
-            }
+        case .lookUp(let key): lookUp(key, search)
         case .store(let grant):
             grants.store(grant) { [reference] in reference.post { $0.advance(number, .stored) } }
         case .forget(let key): grants.forget(key)
         case .listen(let port): listen(at: port, search)
         case .ask(let login):
             context.log.info("login needed", metadata: ["issuer": "\(DisplayURL.text(login.issuer))"])
+            release(number)
+            search.hasAsked = true
             for completion in search.takeCompletions() { completion(.nothing) }
             for id in search.waiting.keys.sorted(by: { $0.number < $1.number }) { show(login, to: id, of: search) }
+            closeIfUnused(search)
         case .answer(let page, let visit):
             if let visit = search.visits.removeValue(forKey: visit) { fronts.answer(visit, page) }
         case .wake(let time):
@@ -137,6 +158,29 @@ final class TokenDesk {
         case .finish(let outcome): finish(search, outcome)
         }
     }
+
+    // MARK: Grants
+
+    /// Reads a grant, after the searches that use it now.
+    private func lookUp(_ key: TokenGrant.Key, _ search: RunningTokenSearch) {
+        if users[key]?.contains(search.number) != true { users[key, default: []].append(search.number) }
+        if users[key]?.first == search.number { read(key, search.number) }  // guard: oauth-one-user-of-a-grant
+    }
+
+    private func read(_ key: TokenGrant.Key, _ number: Int) {
+        grants.find(key) { [reference] grant in reference.post { $0.advance(number, .found(grant)) } }
+    }
+
+    /// Ends the use of a grant by a search, and lets the next one read it.
+    private func release(_ number: Int) {
+        for (key, numbers) in users where numbers.contains(number) {
+            let rest = numbers.filter { $0 != number }
+            users[key] = rest.isEmpty ? nil : rest
+            if numbers.first == number, let next = rest.first { read(key, next) }
+        }
+    }
+
+    // MARK: Ends
 
     private func listen(at port: Int?, _ search: RunningTokenSearch) {
         do {
@@ -162,12 +206,13 @@ final class TokenDesk {
         case .token(let credential):
             context.log.info("token obtained", metadata: ["resource": "\(search.resource)"])
             planRenewal(of: credential, search.machine.query)
+            if search.hasAsked { logins[search.purpose.resource] = context.now }
         case .failed(let failure):
             context.log.notice(
                 "no token", metadata: ["resource": "\(search.resource)", "reason": "\(failure.text)"])
             failures.record(failure, search.purpose, now: context.now)
             client.forgetDocuments()
-        case .login, .nothing: break
+        case .login, .nothing, .needsConsent: break
         }
         let completions = search.takeCompletions()
         close(search)
@@ -184,17 +229,30 @@ final class TokenDesk {
     /// Answers the question about a login, because the login has ended.
     private func answer(_ fetch: RunningFetch, _ outcome: TokenOutcome) {
         switch outcome {
-        case .token(let credential): questions.answer(fetch, .credential(.login(credential)))
+        case .token(let credential):
+            questions.answer(fetch, .credential(.login(credential)), event: .loggedIn(credential))
         case .failed(let failure) where failure.kind == .challengeCancelled: questions.answer(fetch, .cancel)
         case .failed(let failure):
             questions.withdrawLogin(of: fetch)
             fetches.cancel(fetch, failure)
-        case .login, .nothing: questions.answer(fetch, .proceed)
+        case .login, .nothing, .needsConsent: questions.answer(fetch, .proceed)
+        }
+    }
+
+    /// Ends the searches for resources of an origin, or all of them, because what they would store is to be forgotten.
+    func endSearches(where isMeant: (Origin) -> Bool = { _ in true }) {
+        let failure = FetchFailure(
+            .loginFailed, "the login was ended, because logins were forgotten meanwhile; try again")
+        for search in searches.values {
+            guard let origin = try? FetchURL(search.purpose.resource).origin, isMeant(origin) else { continue }
+            finish(search, .failed(failure))
+            failures.forget(search.purpose)
         }
     }
 
     private func close(_ search: RunningTokenSearch) {
         guard searches.removeValue(forKey: search.number) != nil else { return }
+        release(search.number)
         search.timer = nil
         for visit in search.visits.values { fronts.answer(visit, .failed) }
         search.visits = [:]

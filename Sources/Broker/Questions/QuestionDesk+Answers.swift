@@ -93,13 +93,13 @@ extension QuestionDesk {
     }
 
     /// Closes a question, and passes its answer to the fetch.
-    func resolve(_ id: String, with answer: ChallengeAnswer, by name: String) {
+    func resolve(_ id: String, with answer: ChallengeAnswer, by name: String, event: FetchTable.Event? = nil) {
         guard let question = close(id), let challenge = question.challenge else { return }
         clients.announceResolution(of: question, action: answer.action, by: name)
         guard let fetch = fetches[question.fetch] else { return }
         audit.recordAnswer(answer, to: challenge, for: fetch, by: name, clients.agent(of: question))
         fetch.openAnswer = OpenAnswer(question, challenge, answer)
-        fetches.report(.answered(answer), of: fetch.id)
+        fetches.report(event ?? .answered(answer), of: fetch.id)
     }
 
     // MARK: Logins in a browser
@@ -107,10 +107,11 @@ extension QuestionDesk {
     func isAskedToLogIn(_ fetch: RunningFetch) -> Bool { question(of: fetch)?.challenge?.login != nil }
 
     /// Answers the question about a login, because the login has ended.
-    func answer(_ fetch: RunningFetch, _ answer: ChallengeAnswer) {
+    /// - Parameter event: the event for the fetch, if it is not that of the answer.
+    func answer(_ fetch: RunningFetch, _ answer: ChallengeAnswer, event: FetchTable.Event? = nil) {
         guard let question = question(of: fetch) else { return }
         takeBack(question, because: .answered)
-        resolve(question.id, with: answer, by: "browser")
+        resolve(question.id, with: answer, by: "browser", event: event)
     }
 
     /// Withdraws the question about a login that has failed.

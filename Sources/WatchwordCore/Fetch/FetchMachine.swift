@@ -56,6 +56,8 @@ struct FetchMachine: Sendable {
         case (.transferring(let since), .timePassed): releaseAfterVerdictWait(since: since, &context)
         case (.asking(let question, let respondent), .answered(let answer)):
             answered(answer, by: respondent, question, &context)
+        case (.asking(let question, let respondent), .loggedIn(let token)):
+            loggedIn(token, by: respondent, question, &context)
         case (.asking(let question, let respondent), .unanswered):
             passed(question, &context) { $0.recordSilence(of: respondent) }
         case (.asking(let question, let respondent), .notAsked(let cause)):
@@ -90,7 +92,7 @@ struct FetchMachine: Sendable {
             (.needingBody, .aborted(let failure)):
             fail(failure, &context)
         // No other state waits for these events.
-        case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .unanswered), (_, .notAsked),
+        case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn), (_, .unanswered), (_, .notAsked),
             (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained), (_, .supplied),
             (_, .resumed),
             (.finished, .aborted):
@@ -170,6 +172,13 @@ struct FetchMachine: Sendable {
         case .credential, .proceed, .reject:
             return take(resolution(of: question, answer, by: respondent, &context), &context)
         }
+    }
+
+    private mutating func loggedIn(
+        _ token: LoginCredential, by respondent: Respondent, _ question: Question, _ context: inout FetchContext
+    ) -> FetchStep {
+        logins.recordConsent(of: question, &context)
+        return answered(.credential(.login(token)), by: respondent, question, &context)
     }
 
     /// Handles a question without an answer. The next respondent is asked, as after `default`; if there is none, the

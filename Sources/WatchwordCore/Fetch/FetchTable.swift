@@ -31,6 +31,8 @@ public struct FetchTable: Sendable {
         case failed(TransferFailure)
         /// The answer to the last `ask`.
         case answered(ChallengeAnswer)
+        /// A person has logged in, as the last `ask` proposed (`Challenge.login`).
+        case loggedIn(LoginCredential)
         /// The respondent of the last `ask` has disconnected, timed out or failed.
         case unanswered
         /// The respondent of the last `ask` cannot be asked.

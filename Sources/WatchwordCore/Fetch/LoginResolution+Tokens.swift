@@ -30,6 +30,10 @@ extension LoginResolution {
             var question = question
             question.login = login
             return .ask(question, respondent, nil)
+        case .needsConsent?:
+            let use = GrantBook.Use(space: space, user: nil)
+            guard !search.situation.consent.isRefused(use) else { return nil }
+            if let step = search.situation.confirm(use, of: .keyring, question, &context) { return step }
         case .nothing?: return .endUnanswered(question)
         case .failed(let failure)?: return .fail(failure)
         case nil: break
@@ -41,7 +45,7 @@ extension LoginResolution {
         let query = TokenQuery(
             rule: rule, url: search.chain.hop.url,
             challenge: BearerParameters(offer?.params ?? [:], realm: asked.realm), needsLogin: needsLogin,
-            mayAsk: respondent != nil)
+            isConsented: isTokenConsented(in: space, context), mayAsk: respondent != nil)
         // A new token would be refused for the same reason.
         // guard: oauth-once-for-each-purpose
         guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
@@ -52,6 +56,20 @@ extension LoginResolution {
     func canWiden(_ offers: OfferList, _ context: FetchContext) -> Bool {
         guard let attempt = outgoing.server, let wanted = attempt.tooNarrow(offers) else { return false }
         return search.tokenRule(for: wanted, in: attempt.space, context) != nil
+    }
+
+    /// Whether this program may use a stored login of this space.
+    private func isTokenConsented(in space: ProtectionSpace, _ context: FetchContext) -> Bool {
+        intent.access.subject == nil
+            || search.situation.consent.isConsented(GrantBook.Use(space: space, user: nil), context)
+    }
+
+    /// Records that a person has logged in for this program, so that it may use the login until the session ends.
+    mutating func recordConsent(of question: Question, _ context: inout FetchContext) {
+        guard let asked = question.asked, case .login(let offers, _) = question.kind, intent.access.subject != nil
+        else { return }
+        let use = GrantBook.Use(space: asked.protectionSpace(at: offers.challenger), user: nil)
+        search.situation.consent.record(.session, to: use, epoch: context.grants.epoch, &context)
     }
 
     /// Records the outcome of `obtainToken`.

@@ -4,6 +4,7 @@ internal import WatchwordProtocol
 extension TokenMachine {
     mutating func start() throws(FetchFailure) -> [Command] {
         if rule.flow == .registry { return try requestFromRegistry() }
+        if rule.flow == .clientCredentials, !query.isConsented { return finish(.needsConsent) }
         if let issuer = rule.issuer { return try findServer(issuer) }
         var places = WellKnown.resourceMetadata(of: query.url)
         if let text = query.challenge.metadata {
@@ -82,6 +83,8 @@ extension TokenMachine {
     /// - Parameter tried: a refresh token that the server has refused.
     mutating func found(_ grant: TokenGrant?, tried: Secret?, _ clock: Clock) throws(FetchFailure) -> [Command] {
         self.grant = grant
+        // guard: oauth-consent-before-renewal
+        if grant != nil, !query.isConsented { return finish(.needsConsent) }
         guard let grant, grant.refresh != tried else {
             return try (grant == nil ? [] : [.forget(key)]) + askPerson(clock)
         }

@@ -8,6 +8,8 @@ public struct TokenQuery: Sendable, Equatable {
     public let challenge: BearerParameters
     /// Whether a token that was obtained without a person was refused, so that a person has to log in again.
     public let needsLogin: Bool
+    /// Whether the program may use a stored login. If not, none is used or renewed before a person has consented.
+    public let isConsented: Bool
     /// Whether there is a respondent for a login.
     public let mayAsk: Bool
 
@@ -15,7 +17,8 @@ public struct TokenQuery: Sendable, Equatable {
     public var purpose: Purpose {
         Purpose(
             resource: rule.resource, realm: rule.flow == .registry ? challenge.realm : nil, service: challenge.service,
-            scopes: scopes, needsLogin: needsLogin)
+            scopes: scopes, needsLogin: needsLogin,
+            isConsented: isConsented)
     }
 
     public struct Purpose: Sendable, Hashable {
@@ -24,6 +27,7 @@ public struct TokenQuery: Sendable, Equatable {
         let service: String?
         let scopes: [String]
         let needsLogin: Bool
+        let isConsented: Bool
     }
 
     /// The query that renews the token without a person; `nil` for a token that is renewed only when it is needed.
@@ -39,9 +43,11 @@ public struct TokenQuery: Sendable, Equatable {
         self.init(rule: rule, url: url, challenge: BearerParameters(), needsLogin: false, mayAsk: false)
     }
 
-    init(rule: OAuthRule, url: FetchURL, challenge: BearerParameters, needsLogin: Bool, mayAsk: Bool) {
+    init(
+        rule: OAuthRule, url: FetchURL, challenge: BearerParameters, needsLogin: Bool, isConsented: Bool = true, mayAsk: Bool
+    ) {
         (self.rule, self.url, self.challenge) = (rule, url, challenge)
-        (self.needsLogin, self.mayAsk) = (needsLogin, mayAsk)
+        (self.needsLogin, self.isConsented, self.mayAsk) = (needsLogin, isConsented, mayAsk)
     }
 
     /// The scopes to request: those of the configuration, or else of the challenge. Missing ones are added to both.
@@ -76,6 +82,8 @@ public enum TokenOutcome: Sendable, Equatable {
     case token(LoginCredential)
     /// A person has to log in; the token arrives as the answer to the question about it.
     case login(TokenLogin)
+    /// There is a stored login, which the program may not use before a person has consented.
+    case needsConsent
     /// There is no token, and no respondent for a login.
     case nothing
     case failed(FetchFailure)
