@@ -20,6 +20,8 @@ public final class BrokerConnection {
     private var postponed: [IncomingMessage] = []
     private var lastID = 0
     private var withdrawn: Set<Int> = []
+    /// The ids of the challenges that a login in a browser has answered.
+    private var answeredInBrowser: Set<String> = []
     /// Becomes readable when the user interrupts the program; negative if interrupts are not handled.
     public var interruptDescriptor: Int32 = -1
     /// The signal that interrupted a call which completed nevertheless; it ends the next call or wait. 0 for none.
@@ -170,8 +172,16 @@ public final class BrokerConnection {
     }
 
     private func receiveNotification(_ method: String, _ params: JSON?) {
-        guard method == BrokerMethodName.cancelRequest.rawValue else { return onNotification(method, params) }
-        if case .integer(let number)? = (try? CancelRequestParams(params))?.id { withdrawn.insert(number) }
+        switch BrokerMethodName(rawValue: method) {
+        case .cancelRequest:
+            if case .integer(let number)? = (try? CancelRequestParams(params))?.id { withdrawn.insert(number) }
+        case .authCancelled:
+            if params?["reason"]?.string == "answered", let id = params?["challengeId"]?.string {
+                answeredInBrowser.insert(id)
+            }
+            onNotification(method, params)
+        default: onNotification(method, params)
+        }
     }
 
     private enum Step {
@@ -235,6 +245,8 @@ public final class BrokerConnection {
         return !withdrawn.contains(request)
     }
 
+    func isAnsweredInBrowser(_ challenge: String?) -> Bool { challenge.map(answeredInBrowser.contains) ?? false }
+
     private static func isForPeople(_ method: String) -> Bool {
         [BrokerMethodName.authChallenge, .authConfirm, .authPrompt].contains { $0.rawValue == method }
     }
@@ -252,6 +264,9 @@ public struct IncomingChallenge {
 
     /// Whether the broker still expects the answer. Reads from `descriptor`.
     public var isStillOpen: Bool { connection.isStillPending(request) }
+
+    /// Whether the broker has withdrawn the challenge because the person has logged in in a browser.
+    public var isAnsweredInBrowser: Bool { connection.isAnsweredInBrowser(params["challengeId"]?.string) }
 
     /// Further descriptors to watch during a prompt.
     public var watches: [Watch] { connection.watches() }

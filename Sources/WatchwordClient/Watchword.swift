@@ -38,6 +38,8 @@ public final class Watchword {
         public let previousFailureCount: Int
         /// The stored logins that match, for `Answer.stored`.
         public let knownUsers: [KnownUser]
+        /// The login in a browser that also provides the token; the broker withdraws the challenge when it is complete.
+        public let login: TokenLogin?
         /// The parameters of `auth/challenge`.
         public let details: JSON
 
@@ -47,6 +49,7 @@ public final class Watchword {
             authenticationMethod = params["protectionSpace"]?["authenticationMethod"]?.string ?? ""
             previousFailureCount = params["previousFailureCount"]?.integer ?? 0
             knownUsers = (params["knownUsers"]?.elements ?? []).compactMap(KnownUser.init)
+            login = params["login"].flatMap(TokenLogin.init)
             details = params
         }
     }

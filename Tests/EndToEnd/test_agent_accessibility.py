@@ -9,7 +9,7 @@ import pytest
 
 from rig.broker import ROOT
 from rig.desktop import Desktop
-from rig.window_examples import WINDOWS
+from rig.window_examples import STATES, WINDOWS
 from test_agent_looks import Shower
 
 sys.path.insert(0, str(ROOT / "contrib" / "agent"))
@@ -26,7 +26,7 @@ ROLES = {
     "GtkSwitch": {"check box", "toggle button", "switch"}, "GtkDropDown": {"combo box"}, "AdwComboRow": {"combo box"},
     "GtkSpinButton": {"spin button"}, "GtkSearchEntry": {"entry"}, "GtkPasswordEntry": {"password text"}, "GtkEntry": {"text"},
     "GtkMenuButton": {"push button", "toggle button"}, "GtkButton": {"push button"}, "GtkListBox": {"list"},
-    "GtkListBoxRow": {"list item"}, "GtkScrolledWindow": {"scroll pane"}}
+    "GtkListBoxRow": {"list item"}, "GtkScrolledWindow": {"scroll pane"}, "GtkLabel": {"label"}}
 #: The names that a screen reader derives for widgets without an accessible name.
 NAMELESS = re.compile(r"\s*|(Gtk|Adw)\w*")
 #: The dialogues of libadwaita, which contain their buttons twice: side by side, and below each other.
@@ -77,14 +77,14 @@ def problems(heard, controls):
 
 def widgets(desktop, show, name, expand):
     """Shows a window; returns its widgets, and its controls as the program knows them."""
-    window = show.send({**WINDOWS[name], "expand": expand})
+    window = show.send({**{**WINDOWS, **STATES}[name], "expand": expand})
     desktop.hear("", role="push button", sensitive=True)
     title = next(one["window"] for one in desktop.heard() if one["role"] in ("dialog", "frame") and one["name"] == window["title"])
     return [one for one in desktop.heard() if one["window"] == title], window["controls"]
 
 
 @pytest.mark.parametrize("expand", [False, True], ids=["closed", "expanded"])
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", [*WINDOWS, *STATES])
 def test_every_widget_has_a_name_and_the_role_of_its_kind(desktop, show, name, expand):
     heard, controls = widgets(desktop, show, name, expand)
     assert heard[0]["role"] == ("frame" if heard[0]["name"] == "Saved Logins" else "dialog") and len(controls) > 2

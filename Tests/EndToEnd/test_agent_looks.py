@@ -20,6 +20,7 @@ KNOWN = [{"id": f"session:{number}", "user": f"user_{number}_" + "x" * (number *
           "source": "session" if number % 3 else "keyring"} for number in range(16)]
 WINDOWS = {
     "login": ("auth.challenge/ntlm", {**KEEPING, **PROPOSED}), "token": ("auth.challenge/bearer", {**KEEPING, **PROPOSED}),
+    "browser-login": ("auth.challenge/browser-login", {}), "device-login": ("auth.challenge/device-login", {}),
     "known": ("auth.challenge/known-users", {**KEEPING, "knownUsers": KNOWN}),
     "certificate": ("auth.challenge/client-certificate", KEEPING), "trust": ("auth.challenge/server-trust-changed", KEEPING),
     "proxy": ("auth.challenge/proxy", KEEPING), "consent": ("auth.confirm/sandbox", {"allows": ["once", "session", "always"]}),
@@ -160,8 +161,13 @@ def test_a_long_host_is_whole_without_hyphens_and_makes_no_window_wider(screen, 
         "requester": {"name": "My Bank " * 20, "pid": 4711, "subject": "exe:/opt/" + "very_long/" * 60 + "prog", "restricted": True}}
     if "proposedCredential" in WINDOWS[kind][1]:
         long["proposedCredential"] = {**PROPOSED["proposedCredential"], "user": "bob_" * 40}
+    login = json.loads((EXAMPLES / f"{WINDOWS[kind][0]}.json").read_text())["params"].get("login")
+    if login:
+        long["login"] = {**login, "issuer": f"https://{LONG_HOST}/", "scopes": ["scope_" * 50] * 20}
+        if "userCode" in login:
+            long["login"].update(url=f"https://{LONG_HOST}/{'x' * 3000}", userCode="WDJB-" * 50)
     window = show(kind, **long)
-    screen.hear(LONG_HOST)
+    screen.hear(f"Log in at {LONG_HOST}" if login else LONG_HOST)
     screen.picture(f"long-{kind}")
     assert window["cut"] == [] and window["hyphenated"] == []
     assert window["width"] <= 560 and window["height"] <= SCREEN[1] - 40, window

@@ -41,7 +41,7 @@ def test_the_page_shows_every_window_and_every_variant():
     shown = set(re.findall(r"\.\./agent/pictures/([\w/-]+)\.png", PAGE.read_text()))
     assert shown == {*WINDOWS, *(f"sheets/{one.name}" for one in VARIANTS)}
     assert {str(one.relative_to(PICTURES).with_suffix("")) for one in PICTURES.rglob("*.png")} == shown
-    assert sum(one.stat().st_size for one in PICTURES.rglob("*.png")) < 3 << 20
+    assert sum(one.stat().st_size for one in PICTURES.rglob("*.png")) < 13 << 18
 
 
 @pytest.mark.parametrize("count, found", [(1, "עוד שאלה אחת (1)"), (2, "עוד שתי שאלות (2)"), (3, "עוד 3 שאלות"), (11, "עוד 11 שאלות")])

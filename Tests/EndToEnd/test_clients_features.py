@@ -111,7 +111,7 @@ def test_asynchronous_rust(client, run, site):
     eventually(lambda: sorted(site.ended_early) == ["/silent", "/slow"], lambda: site.ended_early)
 
 
-@pytest.mark.parametrize("features, passed", [([], 6), (["--features", "async"], 13)], ids=["blocking", "async"])
+@pytest.mark.parametrize("features, passed", [([], 7), (["--features", "async"], 14)], ids=["blocking", "async"])
 def test_the_rust_crate_has_few_dependencies_and_its_own_tests_pass(client, features, passed):
     language = client("rust")
     direct = language.tool("cargo", "tree", "-q", "--offline", "--depth", "1", "--prefix", "none", *features).splitlines()[1:]

@@ -50,7 +50,7 @@ def literals(hint):
     (messages.CertificateFacts, SCHEMAS["certificateFacts"]), (messages.ServerTrust, SCHEMAS["serverTrust"]),
     (messages.ProtectionSpace, SCHEMAS["protectionSpace"]), (messages.Offer, SCHEMAS["offer"]),
     (messages.KnownUser, SCHEMAS["knownUser"]), (messages.ProposedCredential, SCHEMAS["proposedCredential"]),
-    (messages.Requester, SCHEMAS["requester"]), (messages.Challenge, params("auth/challenge")),
+    (messages.Requester, SCHEMAS["requester"]), (messages.TokenLogin, SCHEMAS["tokenLogin"]), (messages.Challenge, params("auth/challenge")),
     (messages.Resolved, params("auth/resolved")), (messages.InlineBody, SCHEMAS["bytes"]),
     (messages.BodyHandle, SCHEMAS["bodyHandle"]), (messages.Authentication, SCHEMAS["authentication"]),
     (messages.UnansweredScheme, SCHEMAS["unansweredScheme"]), (messages.Fetched, SCHEMAS["fetchResult"]),

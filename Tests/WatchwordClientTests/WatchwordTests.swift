@@ -94,6 +94,19 @@ import WatchwordProtocol
         #expect(outcomes == ["accepted"])
     }
 
+    @Test func aChallengeContainsItsLoginInABrowser() throws {
+        let login =
+            #"{"flow":"device","issuer":"https://login.example","clientId":"watchword","scopes":["read"],"#
+            + #""url":"https://login.example/device","userCode":"WDJB-MJHT","expiresAt":"2026-11-25T20:00:00Z"}"#
+        let question =
+            #"{"jsonrpc":"2.0","id":7,"method":"auth/challenge","params":{"url":"http://h/","login":\#(login)}}"# + "\n"
+        let answers = [Self.welcome, question, Self.page, Self.part(3, "", isAtEnd: true)]
+        _ = try conversation(answers) { challenge in
+            #expect(challenge.login?.device?.userCode == "WDJB-MJHT" && challenge.login?.scopes == ["read"])
+            return .cancel
+        }
+    }
+
     @Test func twoLinesOfAFileAreALogin() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "ww-\(UUID().uuidString.prefix(8))").path
         try "bob\npass word\n".write(toFile: path, atomically: true, encoding: .utf8)

@@ -47,7 +47,9 @@ final class CredentialDesk {
                 source: .keyring, isDefault: item.isDefault)
         }
         let decided = fetches.table.connectionDecisions(of: id.tag, now: context.now)
-        let all = (session + decided + stored + grants).filter { description in pattern?.contains(description.pattern) ?? true }
+        let all = (session + decided + stored + grants).filter { description in
+            pattern?.contains(description.pattern) ?? true
+        }
         return (all, keyring.status)
     }
 
@@ -91,8 +93,12 @@ final class CredentialDesk {
             if let token = listed.first(where: { $0.id == .session(number) && $0.kind == .token }), count > 0 {
                 // Otherwise the next fetch would get another token without a question.
                 // guard: oauth-forget-token
-                let origin = SpacePattern(scheme: token.pattern.scheme, host: token.pattern.host, port: token.pattern.port)
-                fetches.desks.tokens.forget { pattern, _ in origin.contains(pattern) } completion: { _ in }
+                let origin = SpacePattern(
+                    scheme: token.pattern.scheme, host: token.pattern.host, port: token.pattern.port)
+                fetches.desks.tokens.forget { pattern, _ in
+                    origin.contains(pattern)
+                } completion: { _ in
+                }
             }
             guard count > 0 else { throw RPCError.unknownCredential(CredentialID.session(number)) }
             return count
@@ -107,7 +113,11 @@ final class CredentialDesk {
                 if count > 0 { return finish(.success(count)) }
                 desk.keyring.remove([name], of: nil, cause, completion: finish)
             }
-            fetches.desks.tokens.forget { _, item in item == name } completion: { removeLogin($0) }
+            fetches.desks.tokens.forget { _, item in
+                item == name
+            } completion: {
+                removeLogin($0)
+            }
             return nil
         case .id(let id):
             let (count, orders) = fetches.change { $0.forget(decision: id, of: connection.id.tag) }
@@ -124,7 +134,11 @@ final class CredentialDesk {
                 let removeItems: @Sendable (Int) -> Void = desk.reference.direct { desk, logins in
                     desk.keyring.remove(items.map(\.id), of: pattern, after: count + logins, cause, completion: finish)
                 }
-                desk.fetches.desks.tokens.forget { place, _ in pattern.overlaps(place) } completion: { removeItems($0) }
+                desk.fetches.desks.tokens.forget { place, _ in
+                    pattern.overlaps(place)
+                } completion: {
+                    removeItems($0)
+                }
             }
             keyring.search(pattern, completion: remove)
             return nil

@@ -213,7 +213,7 @@ final class FetchRouter {
 }
 
 extension FetchCommand {
-    /// Whether the fetch goes on to wait for a login in a browser.
+    /// Whether the fetch waits for a login in a browser next.
     fileprivate var asksToLogIn: Bool {
         if case .ask(let challenge, _) = self { challenge.login != nil } else { false }
     }

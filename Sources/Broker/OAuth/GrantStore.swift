@@ -8,28 +8,37 @@ final class GrantStore {
     typealias Stored = (grant: TokenGrant, item: String?)
 
     private let keyring: KeyringDesk
+    private let reference: DeskReference<TokenDesk>
     private var grants: [TokenGrant.Key: TokenGrant] = [:]
+    /// The grants that are newer than those of the keyring.
+    private var unsaved: Set<TokenGrant.Key> = []
 
-    init(_ keyring: KeyringDesk) { self.keyring = keyring }
+    init(_ keyring: KeyringDesk, _ reference: DeskReference<TokenDesk>) {
+        (self.keyring, self.reference) = (keyring, reference)
+    }
 
-    /// - Parameter isFresh: whether to read the keyring even if the grant is known, because another program may have renewed
-    ///   it.
-    func find(_ key: TokenGrant.Key, isFresh: Bool, completion: @escaping @Sendable (TokenGrant?) -> Void) {
+    /// Finds a grant. The keyring is read each time, because another program may have renewed the grant: a refresh token that is
+    /// used twice ends the login.
+    func find(_ key: TokenGrant.Key, completion: @escaping @Sendable (TokenGrant?) -> Void) {
         let known = grants[key]
-        guard known == nil || isFresh, let port = keyring.port else { return completion(known) }
+        guard !unsaved.contains(key), let port = keyring.port else { return completion(known) }
         port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
             completion((try? result.get())?.lazy.compactMap(TokenGrant.init).first { $0.key == key } ?? known)
         }
     }
 
-    /// Stores a grant. Without a keyring it is kept for the session.
+    /// Stores a grant; without a keyring, for the session.
     func store(_ grant: TokenGrant, completion: @escaping @Sendable () -> Void) {
         grants[grant.key] = grant
+        unsaved.insert(grant.key)
         guard let port = keyring.port else { return completion() }
         let log = keyring.context.log
+        let saved: @Sendable (TokenGrant.Key) -> Void = reference.callback { $0.grants.unsaved.remove($1) }
         port.store(grant.secret, attributes: TokenGrant.attributes(of: grant.key), label: grant.label) { result in
-            if case .failure(let failure) = result {
-                log.warning("a login is kept for this session only", metadata: ["reason": "\(failure.text)"])
+            switch result {
+            case .success: saved(grant.key)
+            case .failure(let failure):
+                log.warning("a login is stored for this session only", metadata: ["reason": "\(failure.text)"])
             }
             completion()
         }
@@ -51,6 +60,7 @@ final class GrantStore {
     /// Forgets a grant.
     func forget(_ key: TokenGrant.Key) {
         grants[key] = nil
+        unsaved.remove(key)
         guard let port = keyring.port else { return }
         port.search([TokenGrant.attributes(of: key)], withSecrets: false) { result in
             for item in (try? result.get()) ?? [] { port.remove(item.id, ifSecretIs: nil) { _ in } }
@@ -60,5 +70,6 @@ final class GrantStore {
     /// Forgets what the keyring does not hold.
     func endSession(_ origin: Origin?) {
         grants = grants.filter { key, _ in origin.map { (try? FetchURL(key.resource))?.origin != $0 } ?? false }
+        unsaved.formIntersection(grants.keys)
     }
 }

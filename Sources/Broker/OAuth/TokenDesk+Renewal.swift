@@ -17,7 +17,7 @@ extension TokenDesk {
 
     private func renew(_ token: LoginCredential, _ query: TokenQuery, since: Duration) {
         renewals[query.purpose] = nil
-        // A token that nobody has used is left to expire.
+        // An unused token is left to expire.
         guard !context.isClosing, fetches.table.wasUsed(token, since: since) else { return }
         obtain(query) { [unowned self] outcome in
             if case .token(let next) = outcome { fetches.change { $0.replace(token, with: next) } }

@@ -4,7 +4,7 @@ internal import WatchwordProtocol
 
 /// Obtains tokens from authorization servers. Owns the searches that are under way, and the grants of the session.
 final class TokenDesk {
-    /// The time for which a search without a waiting fetch goes on, because another program may still wait for the same
+    /// The time for which a search without a waiting fetch continues, because another program may still wait for the same
     /// login.
     private static let patience = Duration.seconds(5)
 
@@ -28,7 +28,7 @@ final class TokenDesk {
         (context, questions) = (fetches.context, fetches.desks.questions)
         (self.fetches, self.fronts, self.reference) = (fetches, fronts, reference)
         client = AuthorizationClient(methods, fetches)
-        grants = GrantStore(keyring)
+        grants = GrantStore(keyring, reference)
     }
 
     private var clock: TokenMachine.Clock {
@@ -118,8 +118,8 @@ final class TokenDesk {
             client.send(request, for: search.client) { [reference] reply in
                 reference.post { $0.advance(number, .replied(reply)) }
             }
-        case .lookUp(let key, let isFresh):
-            grants.find(key, isFresh: isFresh) { [reference] grant in
+        case .lookUp(let key):
+            grants.find(key) { [reference] grant in
                 reference.post { $0.advance(number, .found(grant)) }
             }
         case .store(let grant):

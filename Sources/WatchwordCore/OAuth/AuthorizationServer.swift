@@ -56,7 +56,7 @@ struct AuthorizationServer: Sendable, Equatable {
 
     private static func endpoint(_ json: JSON?, _ issuer: String) throws(FetchFailure) -> FetchURL? {
         guard let text = json?.string else { return nil }
-        guard let url = try? FetchURL(text), url.isSecureEnough else {
+        guard let url = try? FetchURL(text), (try? FetchURL(issuer)).map(url.mayBeNamed) ?? false else {
             throw .login(at: issuer, "its metadata contains an endpoint that is not a URL with https")
         }
         return url

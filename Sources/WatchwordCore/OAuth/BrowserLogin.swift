@@ -34,7 +34,7 @@ struct BrowserLogin: Sendable {
         page = "\(endpoint.text)\(endpoint.query == nil ? "?" : "&")\(query)"
     }
 
-    /// What a request of the browser means.
+    /// The meaning of a request of the browser.
     enum Visit: Equatable {
         /// Send the browser to `page`.
         case start

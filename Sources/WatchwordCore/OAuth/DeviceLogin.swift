@@ -31,18 +31,20 @@ struct DeviceLogin: Sendable {
             )
         }
         guard let code = json.secret("device_code"), !code.isEmpty, let userCode = json["user_code"]?.string,
-            let page = Self.page(json["verification_uri"] ?? json["verification_url"]),
+            let page = Self.page(json["verification_uri"] ?? json["verification_url"], server),
             !userCode.isEmpty, userCode.utf8.count <= 64
         else { throw .login(at: server.issuer, "its reply contains no code for a device, or no page for it") }
         (self.code, self.userCode, url) = (code, userCode, page)
-        completeURL = Self.page(json["verification_uri_complete"])
+        completeURL = Self.page(json["verification_uri_complete"], server)
         expiry = now + .seconds(min(max(json["expires_in"]?.integer ?? Self.longest, 1), Self.longest))
         interval = .seconds(min(max(json["interval"]?.integer ?? Self.defaultInterval, 1), 60))
     }
 
     /// Returns the canonical URL of a page that a browser may open; `nil` for another scheme, or a malformed URL.
-    private static func page(_ json: JSON?) -> String? {
-        guard let url = (json?.string).flatMap({ try? FetchURL($0) }), url.isSecureEnough else { return nil }
+    private static func page(_ json: JSON?, _ server: AuthorizationServer) -> String? {
+        guard let url = (json?.string).flatMap({ try? FetchURL($0) }), let issuer = try? FetchURL(server.issuer),
+            url.mayBeNamed(by: issuer)
+        else { return nil }
         return url.text
     }
 

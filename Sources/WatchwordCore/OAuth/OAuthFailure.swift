@@ -37,4 +37,10 @@ extension FetchURL {
     /// 5.3).
     // guard: oauth-https
     var isSecureEnough: Bool { origin.scheme == .https || origin.isLoopback }
+
+    /// Whether this is a server to which a document of `namer` may refer. A server elsewhere must not name one on this machine.
+    // guard: oauth-loopback-named
+    func mayBeNamed(by namer: FetchURL) -> Bool {
+        origin.scheme == .https || origin.isLoopback && namer.origin.isLoopback
+    }
 }

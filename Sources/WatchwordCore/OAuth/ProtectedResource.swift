@@ -20,7 +20,7 @@ struct ProtectedResource: Sendable, Equatable {
             LoginCredential.path(resource.path, covers: url.path)
         else { throw Self.failure(url, "describes another resource, \(text.shortened)") }
         guard let issuer = json.strings("authorization_servers").first,
-            let server = try? FetchURL(issuer), server.isSecureEnough
+            let server = try? FetchURL(issuer), server.mayBeNamed(by: url)
         else { throw Self.failure(url, "names no authorization server with https") }
         (identifier, self.issuer, scopes) = (text, issuer, json.strings("scopes_supported"))
     }

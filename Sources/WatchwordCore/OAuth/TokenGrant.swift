@@ -1,10 +1,10 @@
 internal import JSONText
 public import WatchwordProtocol
 
-/// What a person has granted to the broker at an authorization server: a refresh token, and what belongs to it. Stored in the
+/// The grant of a person at an authorization server: a refresh token with its issuer, client and scopes. Stored in the
 /// keyring.
 public struct TokenGrant: Sendable, Equatable {
-    /// What a grant is for. There is one grant for each.
+    /// The purpose of a grant. There is one grant for each.
     public struct Key: Sendable, Hashable {
         /// The resource of the rule.
         public let resource: String

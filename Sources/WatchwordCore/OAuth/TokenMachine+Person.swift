@@ -8,7 +8,7 @@ extension TokenMachine {
         // A login of a client that was registered for another port is of no use.
         if rule.clientID == nil { registered = nil }
         prepareProver()
-        // Not even a window may open for a fetch that nobody can be asked about.
+        // Without a respondent, nothing would show the login.
         guard mayAsk else { return finish(.nothing) }  // guard: oauth-nobody-to-ask
         if rule.flow == .device || rule.flow == nil && server.authorization == nil && server.device != nil {
             return try requestCode(server)

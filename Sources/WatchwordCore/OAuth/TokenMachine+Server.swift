@@ -64,7 +64,7 @@ extension TokenMachine {
         }
         server = try AuthorizationServer(reply.body, for: issuer)
         if rule.flow == .clientCredentials { return try requestAsClient() }
-        return lookUp(isFresh: false, tried: nil)
+        return lookUp(tried: nil)
     }
 
     // MARK: Grants
@@ -73,9 +73,9 @@ extension TokenMachine {
         TokenGrant.Key(resource: rule.resource, issuer: server?.issuer ?? "", clientID: rule.clientID ?? "")
     }
 
-    private mutating func lookUp(isFresh: Bool, tried: Secret?) -> [Command] {
+    private mutating func lookUp(tried: Secret?) -> [Command] {
         state = .lookingUp(tried: tried)
-        return [.lookUp(key, isFresh: isFresh)]
+        return [.lookUp(key)]
     }
 
     /// - Parameter tried: a refresh token that the server has refused.
@@ -87,7 +87,7 @@ extension TokenMachine {
         registered = grant.registered
         prover = grant.proofKey.map(TokenProver.init)
         if query.challenge.isInsufficient, !Set(grant.scopes).isSuperset(of: query.challenge.scopes) {
-            // What the server did not grant is not requested again (RFC 6749 section 3.3).
+            // A scope that the server did not grant is not requested again (RFC 6749 section 3.3).
             let denied = grant.denied.filter(query.challenge.scopes.contains)
             guard denied.isEmpty else { throw notGranted(denied) }  // guard: oauth-denied-scope
             scopes = scopes.united(with: grant.scopes)
@@ -105,7 +105,7 @@ extension TokenMachine {
     {
         switch try TokenReply(reply, from: grant.key.issuer) {
         case .token(let token): return try use(token, previous: grant, clock)
-        case .refused("invalid_grant"): return lookUp(isFresh: true, tried: grant.refresh)
+        case .refused("invalid_grant"): return lookUp(tried: grant.refresh)
         // Some servers do not say why. The grant is replaced by the next login.
         case .refused(""): return try askPerson(clock)
         case .refused(let code): throw refused(code)

@@ -23,8 +23,8 @@ public struct TokenMachine: Sendable {
 
     public enum Command: Sendable, Equatable {
         case send(OAuthRequest)
-        /// Read the grant. `isFresh`: from the keyring, because another program may have renewed it.
-        case lookUp(TokenGrant.Key, isFresh: Bool)
+        /// Read the grant.
+        case lookUp(TokenGrant.Key)
         /// Store the grant, replacing the previous one.
         case store(TokenGrant)
         case forget(TokenGrant.Key)
@@ -78,7 +78,7 @@ public struct TokenMachine: Sendable {
     var registered: OAuthClient?
     /// Makes the proofs for tokens that are bound to a key; `nil` if the server does not offer that.
     var prover: TokenProver?
-    /// What fetches that join while a person logs in are told.
+    /// The login that is under way, for fetches that join.
     public private(set) var login: TokenLogin?
 
     /// The time before its end when a token is not sent any more, or less if it is short-lived.
@@ -99,7 +99,9 @@ public struct TokenMachine: Sendable {
 
     public mutating func handle(_ event: Event, _ clock: Clock) -> [Command] {
         do throws(FetchFailure) {
-            if isTokenRequest, case .replied(.success(let reply)) = event, let again = prover?.again(after: reply, clock) {
+            if isTokenRequest, case .replied(.success(let reply)) = event,
+                let again = prover?.again(after: reply, clock)
+            {
                 return [.send(again)]
             }
             let commands = try commands(for: event, clock)
@@ -157,7 +159,7 @@ public struct TokenMachine: Sendable {
 
     var expired: FetchFailure {
         FetchFailure(
-            .challengeTimedOut, "nobody has logged in at \(DisplayURL.text(server?.issuer ?? "")) in time; try again")
+            .challengeTimedOut, "there was no login at \(DisplayURL.text(server?.issuer ?? "")) in time; try again")
     }
 
     // MARK: Ends
@@ -183,7 +185,7 @@ public struct TokenMachine: Sendable {
     }
 }
 
-/// What the broker answers to a browser. The pages repeat nothing of a request.
+/// The answer to a browser. The pages repeat nothing of a request.
 public enum BrowserPage: Sendable, Equatable {
     /// Go to the login page.
     case redirect(to: String)

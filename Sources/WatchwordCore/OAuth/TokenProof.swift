@@ -61,7 +61,9 @@ struct TokenProver: Sendable {
     /// Returns the request to send again after `reply`, once for a nonce and once for another time; `nil` for none.
     mutating func again(after reply: OAuthReply, _ clock: TokenMachine.Clock) -> OAuthRequest? {
         nonce = reply.headers.firstValue(of: TokenProof.nonceField) ?? nonce
-        guard let sent, reply.status >= 400, let code = OAuthDocument.parse(reply.body)?["error"]?.string else { return nil }
+        guard let sent, reply.status >= 400, let code = OAuthDocument.parse(reply.body)?["error"]?.string else {
+            return nil
+        }
         switch code {
         case "use_dpop_nonce" where !isNonceTried && nonce != nil:
             isNonceTried = true

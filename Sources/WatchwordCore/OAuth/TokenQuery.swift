@@ -1,6 +1,6 @@
 public import WatchwordProtocol
 
-/// What a fetch needs a token for.
+/// The need of a fetch for a token.
 public struct TokenQuery: Sendable, Equatable {
     public let rule: OAuthRule
     /// The URL of the request that was challenged.
@@ -76,7 +76,7 @@ public enum TokenOutcome: Sendable, Equatable {
     case token(LoginCredential)
     /// A person has to log in; the token arrives as the answer to the question about it.
     case login(TokenLogin)
-    /// There is no token, and nobody to ask for a login.
+    /// There is no token, and no respondent for a login.
     case nothing
     case failed(FetchFailure)
 }

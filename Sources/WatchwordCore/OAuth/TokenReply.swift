@@ -54,7 +54,8 @@ struct IssuedToken: Sendable, Equatable {
         // The token services of registries use `token`.
         guard let access = json.secret("access_token") ?? json.secret("token"), !access.isEmpty,
             access.count <= Limits.tokenBytes,
-            access.withUnsafeBytes({ $0.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 } })  // guard: oauth-token-text
+            // guard: oauth-token-text
+            access.withUnsafeBytes({ $0.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 } })
         else { throw .login(at: issuer, "it sent no token, or one that cannot be a header field") }
         let type = json["token_type"]?.string?.asciiLowercased ?? "bearer"
         guard ["bearer", "dpop"].contains(type) else {  // guard: oauth-token-type

@@ -7,7 +7,10 @@ public enum HiddenSegments {
 
     /// Whether a server might find a segment `..` in the path. Also returns `true` for a path that is encoded more often.
     public static func leadUp(in path: ExactText) -> Bool {
-        guard path.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "\\") }) else {
+        guard
+            path.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "\\") }
+            )
+        else {
             return false
         }
         var bytes = Array(path.utf8)

@@ -39,8 +39,30 @@ public struct TokenLogin: Sendable, Equatable {
         [
             "flow": .string(device == nil ? "browser" : "device"), "issuer": .string(issuer),
             "clientId": .string(clientID), "scopes": .array(scopes.map { .string($0) }), "url": .string(url),
-            "completeUrl": (device?.completeURL).map { .string($0) }, "userCode": (device?.userCode).map { .string($0) },
+            "completeUrl": (device?.completeURL).map { .string($0) },
+            "userCode": (device?.userCode).map { .string($0) },
             "expiresAt": .string(UTCTime.text(expiresAt.wholeMilliseconds)),
         ]
+    }
+}
+
+extension TokenLogin {
+    /// Returns `nil` if a member is missing or malformed, or the flow is unknown.
+    public init?(_ json: JSON) {
+        guard let issuer = json["issuer"]?.string, let clientID = json["clientId"]?.string,
+            let url = json["url"]?.string, let scopes = json["scopes"]?.elements?.compactMap(\.string),
+            let expiry = json["expiresAt"]?.string.flatMap(UTCTime.rfc3339)
+        else { return nil }
+        let device: DeviceCode?
+        switch json["flow"]?.string {
+        case "browser": device = nil
+        case "device":
+            guard let code = json["userCode"]?.string else { return nil }
+            device = DeviceCode(userCode: code, completeURL: json["completeUrl"]?.string)
+        default: return nil
+        }
+        self.init(
+            issuer: issuer, clientID: clientID, scopes: scopes, url: url, device: device,
+            expiresAt: .milliseconds(expiry))
     }
 }

@@ -10,7 +10,7 @@ struct TokenCommand: ParsableCommand {
         commandName: "token", abstract: "Print a token (Bearer) for a program that sends it itself.",
         discussion: """
             The token is released only if the configuration lists the path of watchword and the host in credentials.hand-out. \
-            Where the configuration says how tokens are obtained, an expired one is renewed. Nobody is asked to log in: \
+            Where the configuration says how tokens are obtained, an expired one is renewed. No login is asked for: \
             "watchword fetch" does that.
 
             Example:
@@ -47,7 +47,9 @@ struct TokenCommand: ParsableCommand {
     }
 
     private static func path(of url: String) -> ExactText {
-        guard let start = url.firstRange(of: "://"), let slash = url[start.upperBound...].firstIndex(of: "/") else { return "/" }
+        guard let start = url.firstRange(of: "://"), let slash = url[start.upperBound...].firstIndex(of: "/") else {
+            return "/"
+        }
         return ExactText(String(url[slash...].prefix { $0 != "?" && $0 != "#" }))
     }
 }

@@ -44,14 +44,21 @@ extension TerminalQuestion {
         if params["error"]?["kind"]?.string == Challenge.AnswerProblem.connectionNotSecure.rawValue {
             return continueWithout(terminal)
         }
-        switch readLine("Token: ", at: terminal, challenge, echo: false) {
-        case .text(let token) where !token.isEmpty:
-            let persistence = storage.granted(by: params).persistence
-            return .credential(.login(LoginCredential(form: .token, secret: token, persistence: persistence)))
-        case .text, .end:
-            return continueWithout(terminal)
-        case .interrupted, .withdrawn:
-            return nil
+        let login = params["login"].flatMap(TokenLogin.init)
+        if let login { terminal.show(BrowserLoginText.lines(login)) }
+        let prompt = login == nil ? "Token: " : "Waiting for the login. Or type a token (Ctrl-D to continue without): "
+        while true {
+            switch readLine(prompt, at: terminal, challenge, echo: false) {
+            case .text(let token) where !token.isEmpty:
+                let persistence = storage.granted(by: params).persistence
+                return .credential(.login(LoginCredential(form: .token, secret: token, persistence: persistence)))
+            // Enter is pressed easily on the way back from the browser.
+            case .text where login != nil: continue  // guard: enter-does-not-end-a-browser-login
+            case .text, .end:
+                return continueWithout(terminal)
+            case .interrupted, .withdrawn:
+                return nil
+            }
         }
     }
 

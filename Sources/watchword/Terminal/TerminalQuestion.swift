@@ -67,6 +67,7 @@ final class TerminalQuestion {
             prompt, echo: echo, interrupt: interrupt, broker: challenge.descriptor,
             isStillOpen: { challenge.isStillOpen }, watches: { challenge.watches })
         switch line {
+        case .withdrawn where challenge.isAnsweredInBrowser: terminal.show("\n")
         case .withdrawn:
             terminal.show("\nThe question was withdrawn: it was open for too long, or the fetch has ended.\n")
         case .interrupted: terminal.show("\n")

@@ -3,7 +3,8 @@
 those that are cut or hyphenated, and those that are outside of the window and cannot be scrolled to; the window stays until the next
 line.
 
-In a question, `changes` replaces fields that the agent adds, and `certificates` the certificates in the usual folders.
+In a question, `changes` replaces fields that the agent adds, and `certificates` the certificates in the usual folders. A login in the
+browser ends `expires_in` seconds from now; with `opened` its window is as after its button was pressed.
 `{"saved":…,"events":[…],"page":…}` shows a page of the saved logins, with this result or reply of `credential/list` and these audit
 records; also with `grants`, the list of `grant/list`, and `configuration`, the path of the settings. With `dialogue` it shows `add`,
 `lock`, `unlock`, or `forget` for the first login, and with `lost` there is no broker. `{"wait":true}` prints the same about the
@@ -11,6 +12,7 @@ current window, after its initial delay.
 The arguments `rtl` and `text=2` set the direction of the layout and the size of text; `po=FILE` sets the catalogue. With
 `behind` the windows do not have the focus until they are brought to the front, which no window manager of the tests can do."""
 import dataclasses
+import datetime
 import json
 import pathlib
 import sys
@@ -253,8 +255,13 @@ def main():
             rows.append(Gtk.Window(default_width=400, child=parts.boxed(saved._row(*message["row"]))))
             rows[0].present()
         else:
+            if "expires_in" in message:
+                end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=message["expires_in"])
+                message["params"]["login"]["expiresAt"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
             question = dataclasses.replace(read(message, 0), **message.get("changes", {}))
             presenter.present(question, message.get("waiting", 0), lambda answer: None, lambda reason: None)
+            if message.get("opened"):
+                presenter._window.wait_for_login()
         mapped(rows[-1] if rows else presenter._window, message.get("expand"))
         return GLib.SOURCE_CONTINUE
 

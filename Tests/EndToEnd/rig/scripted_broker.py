@@ -1,5 +1,7 @@
-"""A scripted broker, for questions that no server on this machine can be made to raise."""
+"""Scripted brokers, for questions that no server on this machine can be made to raise."""
+import contextlib
 import json
+import queue
 import socket
 import threading
 
@@ -31,14 +33,22 @@ class ScriptedBroker:
 
     def ask(self, method, params):
         """Sends a request of the broker; returns the client's reply."""
-        self.last = getattr(self, "last", 0) + 1
-        self._send({"id": self.last, "method": method, "params": params})
+        self.send(method, params)
         reply = json.loads(self.file.readline())
         assert reply["id"] == self.last, reply
         return reply.get("result", reply.get("error"))
 
+    def send(self, method, params):
+        """Sends a request of the broker, whose reply `ask` would wait for."""
+        self.last = getattr(self, "last", 0) + 1
+        self._send({"id": self.last, "method": method, "params": params})
+
+    def withdraw(self, challenge, reason):
+        """Withdraws the last request, a challenge."""
+        _withdraw(self.connection, self.last, challenge, reason)
+
     def _send(self, message):
-        self.connection.sendall(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        _send(self.connection, message)
 
     def _serve(self):
         self.connection, _ = self.listener.accept()
@@ -57,16 +67,75 @@ class ScriptedBroker:
         with body, body.makefile("rb") as lines:
             attach = json.loads(lines.readline())
             assert (attach["method"], attach["params"]) == ("fetch/attach", {"token": "t", "side": "response"}), attach
-            body.sendall(json.dumps({"jsonrpc": "2.0", "id": attach["id"], "result": {}}).encode() + b"\n")
+            _send(body, {"id": attach["id"], "result": {}})
             try:
                 result = {"fetchId": "f1", "url": params["url"], **self.plan(self, params)}
                 data = result.pop("body")["value"].encode()
                 result.setdefault("bodyBytes", len(data))
                 self._send({"method": "fetch/headers", "params": result})
-                body.sendall(data)
+                with contextlib.suppress(BrokenPipeError):
+                    body.sendall(data)
                 self._send({"method": "fetch/completed", "params": result})
             except self.Failure as failure:
                 self._send({"method": "fetch/completed", "params": {"fetchId": "f1", "error": failure.error}})
 
     def close(self):
         self.listener.close()
+
+
+class AgentBroker:
+    """Serves agents, one after the other. `ask` sends a challenge; the agent's replies are in `replies`."""
+
+    def __init__(self, folder):
+        self.folder = folder / "scripted"
+        self.folder.mkdir(mode=0o700)
+        self.socket, self.home, self.replies, self.last = str(self.folder / "broker.sock"), self.folder, queue.Queue(), 0
+        self.environment = {"HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder), "PATH": "/usr/bin:/bin"}
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.socket)
+        self.listener.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def ask(self, params):
+        self.last += 1
+        self.asked = params
+        _send(self.connection, {"id": self.last, "method": "auth/challenge", "params": params})
+
+    def withdraw(self, reason="answered"):
+        _withdraw(self.connection, self.last, self.asked, reason)
+
+    def answer(self):
+        """Waits for the reply to the last challenge; returns its result or error."""
+        reply = self.replies.get(timeout=30)
+        assert reply["id"] == self.last, reply
+        return reply.get("result", reply.get("error"))
+
+    def _serve(self):
+        while True:
+            try:
+                self.connection, _ = self.listener.accept()
+            except OSError:
+                return
+            for line in self.connection.makefile("rb"):
+                message = json.loads(line)
+                if "method" not in message:
+                    self.replies.put(message)
+                elif "id" in message:
+                    _send(self.connection, {"id": message["id"], "result": {}})
+
+    def close(self):
+        # A thread that waits in accept() is not woken by close().
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def _send(connection, message):
+    with contextlib.suppress(BrokenPipeError):  # the client has ended
+        connection.sendall(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+
+def _withdraw(connection, request, challenge, reason):
+    """Withdraws a challenge as the broker does: both messages at once."""
+    messages = [{"method": "$/cancelRequest", "params": {"id": request}},
+                {"method": "auth/cancelled", "params": {"challengeId": challenge["challengeId"], "fetchId": challenge["fetchId"], "reason": reason}}]
+    connection.sendall(b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in messages))

@@ -47,6 +47,13 @@ def question(name, expand=False, changes=(), waiting=0, certificates=(), **param
             "changes": dict(changes), "waiting": waiting, "certificates": certificates}
 
 
+def browser_login(name, seconds=600, opened=False, expand=False, **login):
+    """Returns the message for a login in the browser, which ends in this time; `opened` shows the window as after its button."""
+    message = question(f"auth.challenge/{name}", expand=expand)
+    message["params"]["login"].update(login)
+    return {**message, "expires_in": seconds, "opened": opened}
+
+
 def saved(page, found=SAVED, events=EVENTS, **more):
     """Returns the message for the window of the saved logins."""
     return {"saved": found, "events": events, "page": page, **more}
@@ -62,6 +69,8 @@ WINDOWS = {
     "login-proxy": question("auth.challenge/proxy", **KEEPING, changes={"is_repeated": True}),
     "login-downgrade": question("auth.challenge/downgrade", **KEEPING),
     "token": question("auth.challenge/bearer", **KEEPING),
+    "browser-login": browser_login("browser-login"),
+    "device-login": browser_login("device-login"),
     "certificate": question("auth.challenge/client-certificate", **KEEPING),
     "certificate-list": question("auth.challenge/client-certificate", **KEEPING, certificates=CERTIFICATES),
     "certificate-passphrase": question("auth.challenge/client-certificate-passphrase", **KEEPING, changes={"typed_files": FILES}),
@@ -90,4 +99,10 @@ WINDOWS = {
     "permissions": saved("permissions", grants=GRANTS),
     "permissions-nothing": saved("permissions"),
     "settings": saved("settings", configuration=CONFIGURATION),
+}
+#: Further states of windows, of which no pictures are taken.
+STATES = {
+    "browser-login-waiting": browser_login("browser-login", opened=True),
+    "browser-login-refused": browser_login("browser-login", url="file:///etc/passwd"),
+    "device-login-over": browser_login("device-login", seconds=-1),
 }

@@ -78,6 +78,12 @@ def url(text: object, path_limit: int = PATH_LIMIT) -> str:
     return f"{shown(scheme)}://{host(authority)}{shown(rest, path_limit)}"
 
 
+def authority(text: str) -> str:
+    """Returns the host of a URL, with its port if it has one."""
+    parts = _URL.fullmatch(text)
+    return host(parts.group(2)) if parts else shown(text)
+
+
 def quoted(text: object, limit: int = TEXT_LIMIT) -> str:
     """Returns `text` in quotation marks, with those inside replaced so that they cannot end the quotation."""
     return _("“{text}”").format(text=shown(text, limit).translate(_MARKS))

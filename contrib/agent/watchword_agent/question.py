@@ -1,5 +1,6 @@
 """The broker's questions as values, parsed and checked once."""
 import dataclasses
+import datetime
 import enum
 from typing import Any, Optional
 
@@ -80,6 +81,19 @@ class ProgramPrompt:
 
 
 @dataclasses.dataclass(frozen=True)
+class BrowserLogin:
+    """A login in a browser that provides the token. `user_code` is empty for a login in a browser of this session, and otherwise typed
+    at `url`; `complete_url` contains it. `expires_at` is in seconds since 1970."""
+
+    issuer: str
+    scopes: tuple[str, ...]
+    url: str
+    complete_url: str
+    user_code: str
+    expires_at: float
+
+
+@dataclasses.dataclass(frozen=True)
 class SessionLimits:
     """The times in milliseconds after which an answer for the session is removed; `idle`, the time without use, is `None` if use does not
     count."""
@@ -132,6 +146,8 @@ class Question:
     allows: tuple[str, ...] = ()
     #: Set if `kind` is `PROMPT`. `space` and the members about a fetch are empty then.
     prompt: Optional[ProgramPrompt] = None
+    #: Set if the broker withdraws this question for a token once the person has logged in in a browser.
+    login: Optional[BrowserLogin] = None
     #: Whether a question of this program was refused before, so that the window offers to stop further ones.
     is_repeated: bool = False
 
@@ -200,12 +216,32 @@ def _challenge(request_id: int, params: Message, now: float) -> Question:
         proposed_user=user if isinstance(user, str) else None, has_proposed_secret=proposed.get("hasPassword") is True,
         known_users=_known_users(params), persistence=_texts(params, "persistenceAllowed"), session_limits=_session_limits(params),
         is_downgrade=params.get("downgrade") is True,
-        weaknesses=_weaknesses(params, space),
+        weaknesses=_weaknesses(params, space), login=_login(params),
         issuers=_texts(space, "distinguishedNames"), chain=tuple(_certificate(one) for one in trust.get("chain", [])),
         trust_problems=_texts(trust, "problems"))
     if question.kind is Kind.TRUST and not question.chain:
         raise NotUnderstood("server trust challenge without a certificate")
     return question
+
+
+def _login(params: Message) -> Optional[BrowserLogin]:
+    """Returns the login in a browser, or `None` for one that is malformed or of an unknown flow: a token can still be typed."""
+    login = params.get("login")
+    if not isinstance(login, dict):
+        return None
+    found = BrowserLogin(
+        _text(login, "issuer"), _texts(login, "scopes"), _text(login, "url"), _text(login, "completeUrl"), _text(login, "userCode"),
+        _moment(_text(login, "expiresAt")))
+    is_whole = found.issuer and found.url and found.expires_at and bool(found.user_code) == (login.get("flow") == "device")
+    return found if is_whole and login.get("flow") in ("browser", "device") else None
+
+
+def _moment(text: str) -> float:
+    """Returns an RFC 3339 time in seconds since 1970, or 0."""
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp() if text.endswith("Z") else 0
+    except (ValueError, OverflowError):
+        return 0
 
 
 def _weaknesses(params: Message, space: Message) -> tuple[str, ...]:

@@ -2,13 +2,16 @@
 for hosts, shortened."""
 import datetime
 import ipaddress
+import time
 from typing import Any, Optional
 
 from . import escaping
 from .escaping import PATH_LIMIT, quoted, shown
 from .messages import N_, _, ngettext
-from .question import Certificate, Kind, KnownUser, ProgramPrompt, PromptKind, Question, Requester, Space
+from .question import BrowserLogin, Certificate, Kind, KnownUser, ProgramPrompt, PromptKind, Question, Requester, Space
 
+#: The length limit for path and query of an address that the person opens or copies, in characters.
+ADDRESS_LIMIT = 1000
 #: The number of names of a certificate, or issuers accepted by a server, that are shown.
 LIST_LIMIT = 6
 
@@ -60,9 +63,9 @@ def site(space: Space) -> str:
     return host if is_usual else f"{host}:{space.port}"
 
 
-def long_host(space: Space) -> Optional[str]:
+def long_host(host: str) -> Optional[str]:
     """Returns a line with the end of a long host name, because its beginning may imitate another name."""
-    end = escaping.host_end(space.host)
+    end = escaping.host_end(host)
     return _("The host name is long and ends in {end}").format(end=end) if end else None
 
 
@@ -71,8 +74,15 @@ def address(space: Space) -> str:
     return f"{shown(space.protocol)}://{site(space)}"
 
 
+def login_host(question: Question) -> str:
+    """Returns the host that the heading names: where the person logs in."""
+    return escaping.authority(question.login.issuer) if question.login else question.space.host
+
+
 def title(question: Question) -> str:
     """Returns the title of the window."""
+    if question.login:
+        return _("Browser Login")
     return {
         Kind.LOGIN: _("Log In"), Kind.TOKEN: _("Token"), Kind.CERTIFICATE: _("Client Certificate"),
         Kind.TRUST: _("Server Identity"), Kind.CONSENT: _("Permission"), Kind.PROMPT: _("Prompt")}[question.kind]
@@ -85,6 +95,8 @@ def heading(question: Question) -> str:
     if question.prompt:
         caller = quoted(question.prompt.program, 40)
         return _("{program} asks:").format(program=caller) if question.prompt.program else _("A program asks:")
+    if question.login:
+        return _("Log in at {host}").format(host=login_host(question))
     # Whole sentences for servers and proxies: in other languages the words around the host differ.
     server, proxy = {
         Kind.LOGIN: (N_("Log in to {host}"), N_("Log in to the proxy {host}")),
@@ -373,6 +385,46 @@ def wanted(question: Question) -> str:
     if question.source == "command":
         return _("{login}, supplied by the configured command").format(login=what)
     return saved(what, stored_place(question.source))
+
+
+def scopes(login: BrowserLogin) -> str:
+    """Returns the scopes that the login is for, or nothing."""
+    return ", ".join([shown(one) for one in login.scopes[:LIST_LIMIT]] + _rest(len(login.scopes)))
+
+
+def device_code(login: BrowserLogin) -> str:
+    """Returns the code that the person types at the address of the login."""
+    return shown(login.user_code)
+
+
+def device_address(login: BrowserLogin) -> str:
+    """Returns the address at which the person types the code, or opens the login page."""
+    return escaping.url(login.url, ADDRESS_LIMIT)
+
+
+def device_instruction() -> str:
+    """Returns what to do with address and code."""
+    return _("Open this address on any device, and enter the code:")
+
+
+def device_warning() -> str:
+    """Returns the warning against codes that come from others (RFC 8628 section 5.4)."""
+    return _("Continue only if you started this. If someone sent you this code, cancel.")
+
+
+def refused_address(login: BrowserLogin) -> str:
+    """Returns why an address is not opened."""
+    if login.user_code:
+        return _("The address of this login is not opened, because it is not a valid https address: {address}").format(
+            address=escaping.url(login.url))
+    return _("The address of this login is not opened, because it is not one of this machine: {address}").format(
+        address=escaping.url(login.url))
+
+
+def time_left(login: BrowserLogin) -> str:
+    """Returns how long the login is still possible."""
+    seconds = login.expires_at - time.time()
+    return _("Time left: {time}").format(time=span(int(seconds * 1000))) if seconds > 0 else _("The time for this login is over.")
 
 
 def waiting(count: int) -> str:

@@ -35,6 +35,19 @@ type SessionLimits struct {
 	LifetimeMs int  `json:"lifetimeMs"`
 }
 
+// TokenLogin is a login in a browser that also answers a challenge, which the broker then withdraws. Flow is browser, or device, for
+// which UserCode is typed at URL; CompleteURL, which can be empty, contains it. ExpiresAt is in RFC 3339.
+type TokenLogin struct {
+	Flow        string   `json:"flow"`
+	Issuer      string   `json:"issuer"`
+	ClientID    string   `json:"clientId"`
+	Scopes      []string `json:"scopes"`
+	URL         string   `json:"url"`
+	CompleteURL string   `json:"completeUrl"`
+	UserCode    string   `json:"userCode"`
+	ExpiresAt   string   `json:"expiresAt"`
+}
+
 // Challenge is a challenge of the broker. Raw contains all of its members.
 type Challenge struct {
 	ID                   string          `json:"challengeId"`
@@ -47,6 +60,7 @@ type Challenge struct {
 	Accepts              []string        `json:"accepts"`
 	PersistenceAllowed   []string        `json:"persistenceAllowed"`
 	SessionLimits        *SessionLimits  `json:"sessionLimits"`
+	Login                *TokenLogin     `json:"login"`
 	DeadlineMs           int             `json:"deadlineMs"`
 	Raw                  json.RawMessage `json:"-"`
 }

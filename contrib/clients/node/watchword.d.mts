@@ -78,6 +78,10 @@ export interface Offer {
 /** A stored credential that matches a challenge, for `stored`. */
 export interface KnownUser { id: string, user: string, domain?: string, source: 'session' | 'keyring' }
 
+/** A login in a browser that also answers a challenge, which the broker then withdraws. */
+export type TokenLogin = { issuer: string, clientId: string, scopes: string[], url: string, expiresAt: string } &
+  ({ flow: 'browser' } | { flow: 'device', userCode: string, completeUrl?: string })
+
 /** The parameters of `auth/challenge`. */
 export interface Challenge {
   challengeId: string
@@ -99,6 +103,7 @@ export interface Challenge {
   knownUsers?: KnownUser[]
   state?: string
   downgrade?: true
+  login?: TokenLogin
   handler?: 'fetch'
   requestId?: string | number | null
 }

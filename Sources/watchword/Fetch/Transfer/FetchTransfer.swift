@@ -112,7 +112,10 @@ final class FetchTransfer {
     /// Returns the answer to a challenge.
     /// - Parameter announce: called with the progress before the user is asked.
     func answer(_ challenge: IncomingChallenge, announce: (ShownProgress) -> Void) -> ChallengeAnswer? {
-        questions.answer(challenge) { announce(progress) }
+        // A copy, because messages about this fetch are handled during the prompt, too.
+        var questions = questions
+        defer { self.questions = questions }
+        return questions.answer(challenge) { announce(progress) }
     }
 
     // MARK: Ending

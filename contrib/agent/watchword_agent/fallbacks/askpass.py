@@ -16,6 +16,8 @@ _ENVIRONMENT = {"WATCHWORD_ASKPASS_OF_AGENT": "1"}
 class Askpass:
     """A dialogue that starts one process per prompt."""
 
+    shows_addresses = False
+
     def __init__(self, stopper: Stopper) -> None:
         self._stopper = stopper
         self._program = os.environ.get("SSH_ASKPASS", "")

@@ -1,13 +1,16 @@
 """Turns a question into a series of prompts, for dialogues with one field at a time."""
 import dataclasses
+import os
 from typing import Optional
 
-from .. import answers, certificate_files, texts
+from gi.repository import GLib
+
+from .. import answers, browser, certificate_files, texts, web_address
 from ..escaping import shown
 from ..messages import _
-from ..question import Kind, PromptKind, Question
+from ..question import BrowserLogin, Kind, PromptKind, Question
 from ..secret import Secret
-from .dialogue import Dialogue
+from .dialogue import Dialogue, Unavailable
 
 
 def converse(question: Question, dialogue: Dialogue) -> answers.Answer:
@@ -62,7 +65,7 @@ def _lines(question: Question) -> list[Line]:
         text = [Line(line, is_optional=3 <= index < len(shown_lines) - 3) for index, line in enumerate(shown_lines)]
         return [Line(texts.heading(question), is_whole=True), *text, Line(texts.prompt_origin(question.prompt), is_optional=True), asked_by]
     lines = [
-        Line(texts.heading(question), is_whole=True), Line(texts.long_host(question.space) or "", is_whole=True),
+        Line(texts.heading(question), is_whole=True), Line(texts.long_host(texts.login_host(question)) or "", is_whole=True),
         Line(texts.server_says(question) or "", is_optional=True), Line(texts.failures(question) or "", is_optional=True),
         Line(texts.downgrade(question) or "", is_whole=True)]
     if question.kind is Kind.TRUST:
@@ -80,10 +83,24 @@ def _lines(question: Question) -> list[Line]:
         lines += [
             Line((_("{reason}.") if is_secure else _("Not secure: {reason}.")).format(reason=words), is_whole=True),
             Line(_("Scheme: {scheme}.").format(scheme=texts.scheme(question.space))),
-            Line(texts.known_users(question) or "")]
+            Line(texts.known_users(question) or ""), *(_browser_login(question, question.login) if question.login else [])]
     return lines + [
         Line(texts.session_hint(question) if _offers_session(question) else "", is_whole=True, is_optional=True),
         asked_by, Line(_("for {fetch}").format(fetch=texts.fetch(question)), is_whole=True, is_optional=True)]
+
+
+def _browser_login(question: Question, login: BrowserLogin) -> list[Line]:
+    lines = [
+        Line(_("Site: {place}").format(place=texts.place(question.space)), is_whole=True),
+        Line(_("Scopes: {scopes}").format(scopes=texts.scopes(login)) if login.scopes else "")]
+    if web_address.to_open(login) is None:
+        return [*lines, Line(texts.refused_address(login))]
+    if login.user_code:
+        lines += [Line(texts.device_warning(), is_whole=True), Line(texts.device_instruction())]
+    else:
+        lines.append(Line(_("Open this address in a browser on this machine:")))
+    address, code = (Line(text, is_whole=True) for text in (texts.device_address(login), texts.device_code(login)))
+    return [*lines, address, code, Line(texts.time_left(login))]
 
 
 def _offers_session(question: Question) -> bool:
@@ -107,6 +124,8 @@ def _certificate(question: Question) -> list[Line]:
 
 def _login(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
     text = introduction(question, dialogue)
+    if question.login and not _wants_to_type(question.login, text, dialogue):
+        return None
     if question.is_proposal_apart:
         chosen = dialogue.choose(text, [("proposed", _("Use the saved one")), ("other", _("Type another"))], _("Cancel"))
         if chosen != "other":
@@ -125,6 +144,19 @@ def _login(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:
     if not password:
         return None
     return answers.password(user, password, "", answers.usual_keep(question))
+
+
+def _wants_to_type(login: BrowserLogin, text: str, dialogue: Dialogue) -> bool:
+    """Waits for the login in the browser, until the question is withdrawn; returns whether to ask for a token instead."""
+    if not dialogue.shows_addresses:
+        raise Unavailable("it cannot show the address of a login")
+    address, choices = web_address.to_open(login), [("token", _("Enter a token by hand"))]
+    # Without a display, a browser for terminals would use this one.
+    if address and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        choices.insert(0, ("open", _("Open the browser")))
+    while (chosen := dialogue.choose(text, choices, _("Not now"))) == "open":
+        GLib.idle_add(lambda: browser.open_address(address or "", None, lambda: None))
+    return chosen == "token"
 
 
 def _client_certificate(question: Question, dialogue: Dialogue) -> Optional[answers.Answer]:

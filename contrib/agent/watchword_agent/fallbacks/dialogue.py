@@ -23,6 +23,9 @@ class Dialogue(Protocol):
     """A blocking dialogue on a thread of its own. `None` means that the person cancelled. `initial` is the exact proposal; it is
     escaped only for display."""
 
+    #: Whether addresses can be copied from its texts.
+    shows_addresses: bool
+
     def has_room(self, text: str) -> bool:
         """Whether `text` can be shown whole, together with a prompt."""
 

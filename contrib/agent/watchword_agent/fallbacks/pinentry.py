@@ -20,6 +20,8 @@ _LINE_BYTES, _RESERVED_BYTES = 1000, 260  # guard: agent-pinentry-line
 class Pinentry:
     """A dialogue that starts one process per prompt, so that a withdrawn question leaves no protocol state behind."""
 
+    shows_addresses = False
+
     def __init__(self, stopper: Stopper) -> None:
         self._stopper = stopper
         self._program = shutil.which("pinentry") or ""

@@ -13,6 +13,8 @@ from .dialogue import Stopper, Unavailable, Withdrawn, one_line, picked, read_so
 class Terminal:
     """A dialogue at the terminal. Only for an agent in the foreground: in the background it would write over other output."""
 
+    shows_addresses = True
+
     def __init__(self, stopper: Stopper) -> None:
         self._stopper = stopper
         try:

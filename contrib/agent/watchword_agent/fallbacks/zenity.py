@@ -14,6 +14,8 @@ _COLUMNS = 80
 class Zenity:
     """A dialogue that starts one process per prompt."""
 
+    shows_addresses = True
+
     def __init__(self, stopper: Stopper) -> None:
         self._stopper = stopper
         self._program = shutil.which("zenity") or ""

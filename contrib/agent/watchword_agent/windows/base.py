@@ -196,7 +196,7 @@ class QuestionWindow(Adw.Window):
         icon.add_css_class("alarm" if alarm else "unsure" if question.kind is Kind.TRUST else "calm")
         self._top.append(icon)
         self._top.append(parts.label(texts.heading(question), "title-2", align=Gtk.Align.CENTER))
-        end = texts.long_host(question.space)
+        end = texts.long_host(texts.login_host(question))
         if end and question.kind is not Kind.CONSENT:
             self._top.append(parts.label(end, "heading", align=Gtk.Align.CENTER))
         self.update_property([Gtk.AccessibleProperty.DESCRIPTION], [texts.heading(question)])

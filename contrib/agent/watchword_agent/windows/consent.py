@@ -17,7 +17,7 @@ class ConsentWindow(base.QuestionWindow):
         self.add_notice(
             texts.strength(question), "dim-label" if is_certain else "warning",
             "emblem-ok-symbolic" if is_certain else "dialog-warning-symbolic")
-        rows = [(_("Login"), texts.wanted(question)), (_("At"), "\n".join(filter(None, [texts.place(question.space), texts.long_host(question.space)])))]
+        rows = [(_("Login"), texts.wanted(question)), (_("At"), "\n".join(filter(None, [texts.place(question.space), texts.long_host(question.space.host)])))]
         if question.space.realm:
             rows.append((_("Server says"), texts.quoted(question.space.realm)))
         self.add(parts.facts(*rows))

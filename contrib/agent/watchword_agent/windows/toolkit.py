@@ -58,4 +58,5 @@ _STYLE = """
 .details .facts { padding-top: 0; }
 .details button { margin: 0 12px 12px 12px; }
 .fingerprint { font-family: monospace; font-size: 90%; }
+.user-code { font-family: monospace; font-size: 200%; font-weight: bold; }
 """

@@ -12,9 +12,10 @@ from .answers import (
     Stored, Token, Trust)
 from .client import Stream, Watchword
 from .errors import BrokerError, BrokerNotRunning, ConnectionClosed, SocketNotTrusted, WatchwordError
-from .messages import Authentication, Challenge, Fetched, Finished, Head, KnownUser, ProtectionSpace, Resolved, Started
+from .messages import Authentication, Challenge, Fetched, Finished, Head, KnownUser, ProtectionSpace, Resolved, Started, TokenLogin
 
 __all__ = [
     "CANCEL", "CONTINUE", "DEFAULT", "REJECT", "Answer", "AnswerMessage", "Authentication", "BrokerError",
     "BrokerNotRunning", "Certificate", "Challenge", "ConnectionClosed", "Credential", "Decision", "Fetched", "Finished", "Head",
-    "Header", "KnownUser", "Password", "Proposed", "ProtectionSpace", "Resolved", "SocketNotTrusted", "Started", "Stored", "Stream", "Token", "Trust", "Watchword", "WatchwordError", "__version__"]
+    "Header", "KnownUser", "Password", "Proposed", "ProtectionSpace", "Resolved", "SocketNotTrusted", "Started", "Stored", "Stream", "Token",
+    "TokenLogin", "Trust", "Watchword", "WatchwordError", "__version__"]

@@ -116,11 +116,28 @@ class SessionLimits(_SessionLimits):
     lifetimeMs: int
 
 
+class _TokenLogin(TypedDict, total=False):
+    completeUrl: str
+    userCode: str
+
+
+class TokenLogin(_TokenLogin):
+    """A login in a browser that also answers a challenge, which the broker then withdraws. `userCode` is present for the flow `device`."""
+
+    flow: Literal["browser", "device"]
+    issuer: str
+    clientId: str
+    scopes: List[str]
+    url: str
+    expiresAt: str
+
+
 class _Challenge(TypedDict, total=False):
     sessionLimits: SessionLimits
     knownUsers: List[KnownUser]
     state: str
     downgrade: Literal[True]
+    login: TokenLogin
     handler: Literal["fetch"]
     requestId: Union[int, str, None]
 

@@ -36,6 +36,8 @@ pub struct Challenge {
     /// The server has accepted a stronger scheme here before.
     #[serde(default)]
     pub downgrade: bool,
+    /// A login in a browser that also provides the token; the broker withdraws the challenge when it is complete.
+    pub login: Option<TokenLogin>,
     /// The state of the last answer of type header, in the next round of its scheme.
     pub state: Option<Secret>,
 }
@@ -48,6 +50,23 @@ pub struct SessionLimits {
     /// The time without use; `None` for a decision about a server's certificate.
     pub idle_ms: Option<u64>,
     pub lifetime_ms: u64,
+}
+
+/// A login in a browser that also answers a challenge, at `url`. `expires_at` is in RFC 3339.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TokenLogin {
+    /// `browser`, for a login in a browser of this session, or `device`, for one with a code.
+    pub flow: String,
+    pub issuer: String,
+    pub client_id: String,
+    pub scopes: Vec<String>,
+    pub url: String,
+    /// The address that contains the code, if the server has one.
+    pub complete_url: Option<String>,
+    pub user_code: Option<String>,
+    pub expires_at: String,
 }
 
 /// The scope in which a credential is valid. `realm` is untrusted text from the server.
@@ -275,6 +294,15 @@ mod tests {
             AuthenticationMethod::ServerTrust { server_trust } => assert_eq!(server_trust.problems, ["expired"]),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_login_in_a_browser_has_a_code_only_for_a_device() {
+        let start = r#"{"issuer":"https://i","clientId":"c","scopes":["read"],"url":"https://i/device","expiresAt":"2026-11-25T20:00:00Z","#;
+        let read = |members: &str| serde_json::from_str::<TokenLogin>(&format!("{start}{members}}}")).unwrap();
+        assert_eq!(read(r#""flow":"browser""#).user_code, None);
+        let device = read(r#""flow":"device","userCode":"AB","completeUrl":"https://i/device?c=AB""#);
+        assert_eq!((device.user_code.as_deref(), device.complete_url.as_deref()), (Some("AB"), Some("https://i/device?c=AB")));
     }
 
     #[test]
