@@ -59,7 +59,6 @@ class Strict(ProtectedResource):
         return super()._answer(request) if inside or "/.well-known/" in request.path else self._challenge(401)
 
 
-# Paths that leave it only after decoding are in test_browser_login_faults.py.
 OUTSIDE = ["/", "/v10", "/v1.", "/V1", "/v1%2fx", "/v1;x", "/v1/../admin", "/v1/./../admin", "/v1/%2e%2e/admin", "/v1//../../admin",
            "/admin?/v1/", "/v1/a/%2e%2e/%2e%2e/admin"]
 
@@ -80,6 +79,16 @@ def test_no_token_at_another_path_than_the_configured_one(stage):
     client.reply(challenge, {"action": "cancel"})
     client.wait(call[0])
     assert client.fetch(site.url + "/below")["result"]["status"] == 200 and len(site.server.authorizations) == 1
+
+
+@pytest.mark.parametrize("target", [
+    "/v1/..%2fadmin", "/v1/%2e%2e%2fadmin", "/v1/..%5cadmin", "/v1/..;/admin", "/v1/%252e%252e/admin", "/v1/..%252fadmin"])
+def test_no_token_of_the_session_at_a_path_that_leaves_the_configured_one(stage, target):
+    site = Site(stage, resource=lambda server: ProtectedResource(server, path="/v1"), at="/v1")
+    client = stage.client(broker=site.broker())
+    logged_in(client, site)
+    client.fetch(site.resource.url + target, auth={"interaction": "none"})
+    assert {request.authorization for request in site.resource.requests_to(target)} == {None}
 
 
 def test_no_token_of_one_resource_at_another_of_the_same_origin(stage):

@@ -244,6 +244,15 @@ def test_the_access_token_is_not_in_the_keyring(kept):
     assert attributes["issuer"] == kept.server.issuer and attributes["client-id"] == "watchword" and content["scopes"] == ["read"]
 
 
+def test_a_grant_that_another_process_has_renewed_is_read_before_its_use(stage, site, gnome):
+    client = stage.client(broker=site.broker(environment=gnome.for_broker))
+    logged_in(client, site)
+    other = stage.client(broker=site.broker(environment=gnome.for_broker))
+    assert other.fetch(site.url)["result"]["status"] == 200
+    site.server.revoke_access()
+    assert not forgotten(client, site)
+
+
 @pytest.mark.parametrize("method", ["credential/list", "credential/get", "keyring/status", "session/list", "fetch/list"])
 def test_no_method_shows_a_refresh_token(stage, kept, method):
     place = {"protocol": "http", "host": "127.0.0.1", "port": kept.resource.port, "realm": "api", "authenticationMethod": "bearer"}
