@@ -13,8 +13,8 @@ import pytest
 from rig import tiny_browser
 from rig.broker import program
 from rig.login_sites import (
-    Site, failure, held_login, is_closed, log_in, logged_in, login_url, own_address, quiet, started, statuses, stranger)
-from rig.oauth_answers import dated, json_answer, page, redirect, with_query
+    Site, failure, held_login, is_closed, log_in, logged_in, login_url, own_address, started, statuses, stranger)
+from rig.oauth_answers import dated, page, redirect, with_query
 from rig.protected_resource import ProtectedResource
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -45,7 +45,7 @@ def test_no_token_follows_a_redirect_of_the_resource(stage, site, client, status
     for target in [other.url, f"http://localhost:{site.resource.port}/open", f"http://127.0.0.2:{other.port}/"]:
         site.resource.clear_faults()
         site.resource.fail("/api/redirect", redirect(status, target), times=1)
-        # 127.0.0.2 is not served; what is sent there is of no interest but at `other`.
+        # Nothing listens at 127.0.0.2.
         client.fetch(site.url + "/redirect", timeoutMs=3000)
     assert other.requests and authorizations(other) == [None] * len(other.requests)
     assert [one.authorization for one in site.resource.requests_to("/open")] == [None]
@@ -59,9 +59,8 @@ class Strict(ProtectedResource):
         return super()._answer(request) if inside or "/.well-known/" in request.path else self._challenge(401)
 
 
-OUTSIDE = ["/", "/v10", "/v1.", "/V1", "/v1%2fx", "/v1;x", "/v1/../admin", "/v1/./../admin", "/v1/%2e%2e/admin", "/v1/..%2fadmin",
-           "/v1/..%2Fadmin", "/v1/%2e%2e%2fadmin", "/v1/..%5cadmin", "/v1/..;/admin", "/v1/%252e%252e/admin", "/v1/..%252fadmin",
-           "/v1//../../admin", "/admin?/v1/", "/v1/a/%2e%2e/%2e%2e/admin"]
+OUTSIDE = ["/", "/v10", "/v1.", "/V1", "/v1%2fx", "/v1;x", "/v1/../admin", "/v1/./../admin", "/v1/%2e%2e/admin", "/v1//../../admin",
+           "/admin?/v1/", "/v1/a/%2e%2e/%2e%2e/admin"]
 
 
 def test_no_token_at_another_path_than_the_configured_one(stage):
@@ -73,13 +72,23 @@ def test_no_token_at_another_path_than_the_configured_one(stage):
         client.fetch(site.resource.url + target, auth={"interaction": "none"})
     sent = [(request.target, request.authorization) for request in site.resource.requests[before:]]
     assert len(sent) == len(OUTSIDE) and all(value is None for _, value in sent), [one for one in sent if one[1]]
-    # The same with somebody to ask: a token may be typed, but no login begins.
+    # With a respondent, a token may be typed, but no login begins.
     call = started(client, site.resource.url + "/v1/..%2fadmin")
     challenge = client.challenges.get(timeout=30)
     assert "login" not in challenge["params"]
     client.reply(challenge, {"action": "cancel"})
     client.wait(call[0])
     assert client.fetch(site.url + "/below")["result"]["status"] == 200 and len(site.server.authorizations) == 1
+
+
+@pytest.mark.parametrize("target", [
+    "/v1/..%2fadmin", "/v1/%2e%2e%2fadmin", "/v1/..%5cadmin", "/v1/..;/admin", "/v1/%252e%252e/admin", "/v1/..%252fadmin"])
+def test_no_token_of_the_session_at_a_path_that_leaves_the_configured_one(stage, target):
+    site = Site(stage, resource=lambda server: ProtectedResource(server, path="/v1"), at="/v1")
+    client = stage.client(broker=site.broker())
+    logged_in(client, site)
+    client.fetch(site.resource.url + target, auth={"interaction": "none"})
+    assert {request.authorization for request in site.resource.requests_to(target)} == {None}
 
 
 def test_no_token_of_one_resource_at_another_of_the_same_origin(stage):
@@ -466,7 +475,8 @@ def test_other_requests_are_refused_at_the_listener(stage, site, client):
     target, host = f"{parts.path}?{parts.query}", f"Host: {parts.netloc}\r\n"
     body = parts.query.encode()
     requests = [
-        f"POST {target} HTTP/1.1\r\n{host}Content-Length: 0\r\n\r\n", f"HEAD {target} HTTP/1.1\r\n{host}\r\n", f"PUT {target} HTTP/1.1\r\n{host}Content-Length: 0\r\n\r\n",
+        f"POST {target} HTTP/1.1\r\n{host}Content-Length: 0\r\n\r\n",
+        f"HEAD {target} HTTP/1.1\r\n{host}\r\n", f"PUT {target} HTTP/1.1\r\n{host}Content-Length: 0\r\n\r\n",
         f"OPTIONS * HTTP/1.1\r\n{host}\r\n", f"get {target} HTTP/1.1\r\n{host}\r\n", f"GET {back.url} HTTP/1.1\r\n{host}\r\n",
         f"GET {other.url}/ HTTP/1.1\r\nHost: 127.0.0.1:{other.port}\r\n\r\n", f"CONNECT 127.0.0.1:{other.port} HTTP/1.1\r\nHost: 127.0.0.1:{other.port}\r\n\r\n",
         f"GET {target} HTTP/1.1\r\n{host}{host}\r\n", f"GET {target} HTTP/1.1\r\n\r\n", f"GET {target}\r\n\r\n", f"GET  {target} HTTP/1.1\r\n{host}\r\n",

@@ -1,6 +1,5 @@
 """Logins in a browser and on other devices while something else happens: other programs, answers, locks, reloads, restarts."""
 import json
-import os
 import pathlib
 import signal
 import socket
@@ -13,7 +12,7 @@ import pytest
 from rig import leaks, tiny_browser
 from rig.bodies import eventually
 from rig.broker import program
-from rig.login_sites import Site, failure, held_login, is_closed, log_in, logged_in, login_url, quiet, started, statuses, stranger
+from rig.login_sites import Site, failure, forgotten, held_login, is_closed, log_in, logged_in, login_url, quiet, started, statuses, stranger
 from rig.oauth_answers import CLOSE, SILENT, dated, redirect
 from rig.subjects import Consenter
 from rig.terminal import Shell
@@ -118,7 +117,7 @@ def test_other_answers_while_the_browser_returns(site, client, action, when):
         thread.join(30)
     reply = client.wait(call)
     assert "error" in reply or reply["result"]["status"] in (200, 401), reply
-    # The broker goes on.
+    # The broker still answers.
     assert client.fetch(site.resource.url + "/open")["result"]["status"] == 200
     assert len(site.token_requests()) <= 1
 
@@ -206,6 +205,16 @@ def test_a_restarted_broker_asks_nobody(stage, kept):
     assert [request.form["grant_type"] for request in kept.token_requests()] == ["authorization_code", "refresh_token"]
 
 
+@pytest.mark.parametrize("method", ["session/clear", "broker/lock"])
+def test_a_login_that_no_keyring_keeps_ends_with_the_session(site, client, method):
+    logged_in(client, site)
+    assert "result" in client.call(method)
+    if method == "broker/lock":
+        client.call("broker/unlock")
+    assert forgotten(client, site)
+    assert len(site.token_requests()) == 1
+
+
 def test_the_end_of_the_session_keeps_a_login_that_is_in_the_keyring(kept):
     assert "result" in kept.client.call("session/clear")
     assert kept.client.fetch(kept.url)["result"]["status"] == 200
@@ -235,14 +244,13 @@ def test_the_access_token_is_not_in_the_keyring(kept):
     assert attributes["issuer"] == kept.server.issuer and attributes["client-id"] == "watchword" and content["scopes"] == ["read"]
 
 
-def test_a_keyring_that_another_program_has_changed_is_read_again(stage, kept):
-    """Another broker has renewed the grant: its refresh token is used, and nobody is asked."""
-    second = kept.broker(environment=kept.keyring.for_broker)
-    other = stage.client(broker=second)
-    assert other.fetch(kept.url)["result"]["status"] == 200
-    kept.server.revoke_access()
-    assert kept.client.fetch(kept.url)["result"]["status"] == 200
-    assert kept.client.challenges.empty() and other.challenges.empty() and len(kept.server.authorizations) == 1
+def test_a_grant_that_another_process_has_renewed_is_read_before_its_use(stage, site, gnome):
+    client = stage.client(broker=site.broker(environment=gnome.for_broker))
+    logged_in(client, site)
+    other = stage.client(broker=site.broker(environment=gnome.for_broker))
+    assert other.fetch(site.url)["result"]["status"] == 200
+    site.server.revoke_access()
+    assert not forgotten(client, site)
 
 
 @pytest.mark.parametrize("method", ["credential/list", "credential/get", "keyring/status", "session/list", "fetch/list"])

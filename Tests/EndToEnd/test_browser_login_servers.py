@@ -3,9 +3,8 @@ import time
 
 import pytest
 
-from rig import tiny_browser
 from rig.bodies import eventually
-from rig.login_sites import Site, failure, held_login, is_closed, log_in, logged_in, login_url, quiet, started, statuses, stranger
+from rig.login_sites import Site, failure, held_login, is_closed, log_in, logged_in, login_url, started, statuses
 from rig.oauth_answers import CLOSE, SILENT, dated, endless, error, huge, json_answer, page, slowly
 
 

@@ -109,3 +109,10 @@ def quiet(client, seconds=0.3):
         return True
     client.challenges.put(challenge)
     return False
+
+
+def forgotten(client, site):
+    """Whether the next fetch needs a person."""
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    return not client.challenges.empty()

@@ -1,0 +1,372 @@
+"""Faults of logins in a browser: each of these tests fails at the time of writing."""
+import itertools
+import os
+import pathlib
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from rig import tiny_browser
+from rig.authorization_server import AuthorizationServer
+from rig.bodies import eventually
+from rig.login_sites import Site, failure, forgotten, held_login, is_closed, log_in, logged_in, login_url, started, statuses
+from rig.oauth_answers import CLOSE, json_answer
+from rig.protected_resource import ProtectedResource
+from rig.scripted import ScriptedServer, response
+from rig.subjects import Consenter, Relay, flatpak
+from rig.terminal import Shell
+
+
+@pytest.fixture
+def site(stage):
+    return Site(stage)
+
+
+@pytest.fixture
+def client(stage, site):
+    return stage.client(broker=site.broker())
+
+
+# Requests at the wrong place
+
+
+def test_the_start_of_a_login_is_used_once(site, client):
+    call, challenge, back = held_login(client, site.url)
+    again = tiny_browser.request(login_url(challenge))
+    assert not again.location, "the address to open was visible to others in argument lists, and gives the state of the login"
+    assert back.follow().status == 200 and statuses(client, [call]) == [200]
+
+
+def test_a_resource_with_a_fragment_is_refused(stage):
+    site = Site(stage, issuer=None)
+    client = stage.client(broker=site.broker())
+    site.resource.config(metadata={"resource": site.url + "#x"})
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    assert client.challenges.empty()
+
+
+# Refresh tokens
+
+
+def test_one_renewal_for_fetches_that_need_different_scopes(site, client):
+    """The same refresh token, sent twice, ends the whole login."""
+    logged_in(client, site)
+    site.server.revoke_access()
+    def answer(request):
+        refused = site.resource._answer(request)
+        return refused.replace(b'scope="read"', b'scope="read write"')
+
+    site.resource.fail("/api/other", answer)
+    with site.server.held("/token"):
+        calls = [*started(client, site.url), *started(client, site.url + "/other")]
+        site.server.wait_for("/token", 2)
+        time.sleep(0.5)
+    eventually(lambda: all(call in client.replies for call in calls) or not client.challenges.empty(), "replies or a question")
+    sent = [request.form.get("refresh_token") for request in site.token_requests()[1:]]
+    assert len(sent) == len(set(sent)), "one refresh token was sent twice"
+    assert client.challenges.empty()
+
+
+@pytest.mark.parametrize("grant", ["authorization_code", "refresh_token"])
+def test_a_token_request_is_not_repeated_if_the_connection_ends(site, client, grant):
+    """The server may have processed it: a repeated refresh token or code ends the whole login."""
+    answer = lambda request: site.server._answer(request) and CLOSE
+    if grant == "refresh_token":
+        logged_in(client, site)
+        site.server.revoke_access()
+    site.server.fail("/token", answer, times=1, grant=grant)
+    before = len(site.token_requests())
+    call = started(client, site.url)
+    if grant == "authorization_code":
+        log_in(client)
+    eventually(lambda: call[0] in client.replies or not client.challenges.empty(), "a reply or a question")
+    assert len(site.token_requests()) - before == 1
+
+
+def test_no_renewal_for_a_program_without_consent(stage, site):
+    broker = site.broker(text='[sharing]\nsession = "ask"\n')
+    agent = Consenter(broker.socket)
+    stage.clients.append(agent)
+    logged_in(stage.client(broker=broker), site)
+    for _ in range(2):
+        Shell(broker).run("fetch", "-s", "--no-start", site.url)
+    assert agent.asked and len(site.token_requests()) == 1
+
+
+def test_the_program_that_logged_in_needs_no_consent_after_a_renewal(stage, site):
+    broker = site.broker(text='[sharing]\nsession = "ask"\n')
+    agent = Consenter(broker.socket)
+    stage.clients.append(agent)
+    client = stage.client(broker=broker)
+    logged_in(client, site)
+    site.server.revoke_access()
+    assert client.fetch(site.url)["result"]["status"] == 200 and not agent.asked
+
+
+# https
+
+
+@pytest.mark.parametrize("name", ["token_endpoint", "authorization_endpoint"])
+def test_an_issuer_with_https_has_no_endpoint_with_http_on_this_machine(stage, certificates, name):
+    """Another user's program can listen there."""
+    site = Site(stage, server=stage.server(AuthorizationServer(certificates, "/tenant")))
+    client = stage.client(broker=site.broker("--ca-file", str(certificates / "ca.pem")))
+    other = stage.server(ScriptedServer(lambda request: response(400)))
+    site.server.config(metadata={name: other.url + "/x"})
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    if not client.challenges.empty():
+        tiny_browser.open_login(login_url(client.challenges.get()), authority=str(certificates / "ca.pem"))
+    assert other.connections == 0
+
+
+def test_a_resource_with_https_names_no_issuer_with_http_on_this_machine(stage, certificates):
+    site = Site(stage, resource=lambda server: ProtectedResource(server, certificates), issuer=None)
+    client = stage.client(broker=site.broker("--ca-file", str(certificates / "ca.pem")))
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    assert not site.server.requests and client.challenges.empty(), client.replies
+
+
+@pytest.mark.parametrize("method", ["session/clear", "broker/lock"])
+def test_a_login_that_began_before_the_session_ended_is_not_stored(site, client, method):
+    call, challenge, back = held_login(client, site.url)
+    assert "result" in client.call(method)
+    try:
+        back.follow()
+    except OSError:
+        pass
+    eventually(lambda: call in client.replies, "the fetch ends")
+    if method == "broker/lock":
+        client.call("broker/unlock")
+    assert forgotten(client, site)
+    assert [request.form["grant_type"] for request in site.token_requests()] in ([], ["authorization_code"])
+
+
+def test_a_forgotten_login_is_revoked(site, client):
+    logged_in(client, site)
+    place = {"protocol": "http", "host": "127.0.0.1", "port": site.resource.port, "realm": "api", "authenticationMethod": "bearer"}
+    reply = client.call("credential/forget", {"protectionSpace": place})
+    assert "result" in reply, reply
+    assert forgotten(client, site)
+    assert site.server.revocations
+
+
+def test_a_login_that_was_deleted_from_the_keyring_is_forgotten(stage, site, gnome):
+    client = stage.client(broker=site.broker(environment=gnome.for_broker))
+    logged_in(client, site)
+    gnome.delete()
+    site.server.revoke_access()
+    assert forgotten(client, site)
+    assert len(site.token_requests()) == 1
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_grant_of_others_is_not_for_a_sandboxed_program(stage, site, length):
+    """Without a consent, its fetches neither get the token nor renew it."""
+    broker = site.broker()
+    agent = Consenter(broker.socket)
+    stage.clients.append(agent)
+    logged_in(stage.client(broker=broker), site)
+    command, info = flatpak()
+    confined = Relay(broker.socket, *command, pass_fds=[info])
+    os.close(info)
+    try:
+        for _ in range(length):
+            assert confined.fetch(site.url).get("result", {}).get("status") != 200
+    finally:
+        confined.close()
+    assert len(site.token_requests()) == 1
+
+
+def test_a_login_of_a_sandboxed_program_is_for_it_alone(stage, site):
+    broker = site.broker()
+    agent = stage.client(broker=broker)
+    agent.call("agent/register", {"name": "tests"})
+    command, info = flatpak()
+    confined = Relay(broker.socket, *command, pass_fds=[info])
+    os.close(info)
+    try:
+        reply = []
+        thread = threading.Thread(target=lambda: reply.append(confined.fetch(site.url)), daemon=True)
+        thread.start()
+        log_in(agent)
+        thread.join(30)
+        assert reply[0]["result"]["status"] == 200
+    finally:
+        confined.close()
+    other = stage.client(broker=broker)
+    assert forgotten(other, site)
+
+
+# Questions
+
+
+@pytest.mark.parametrize("value", [0, -5])
+def test_a_token_without_a_lifetime_serves_its_own_fetch(site, client, value):
+    site.server.config(token_response={"expires_in": value})
+    call = started(client, site.url)
+    log_in(client)
+    eventually(lambda: call[0] in client.replies or not client.challenges.empty(), "a reply or a second question")
+    assert client.challenges.empty() and statuses(client, call) == [200]
+
+
+def test_an_error_description_with_line_breaks_ends_the_login(site, client):
+    """As in the redirects of Microsoft Entra ID (AADSTS)."""
+    site.server.refuse("/authorize", "server_error", description="AADSTS50020: no.\r\nTrace ID: 1\r\nTimestamp: 2")
+    call = started(client, site.url)
+    _, shown = log_in(client)
+    assert shown.status == 400
+    failure(client, call[0], seconds=5)
+
+
+def test_a_resource_that_refuses_every_token_is_asked_about_once(site, client, count=5):
+    site.resource.fail("/api", lambda request: site.resource._challenge(401, "invalid_token" if request.authorization else None))
+    calls = started(client, site.url, count)
+    questions = 0
+    while not all(call in client.replies for call in calls):
+        eventually(lambda: all(call in client.replies for call in calls) or not client.challenges.empty(), "replies or a question")
+        if not client.challenges.empty():
+            questions += 1
+            assert questions < 10
+            challenge = client.challenges.get()
+            if "login" not in challenge["params"]:
+                client.reply(challenge, {"action": "cancel"})
+                continue
+            tiny_browser.open_login(login_url(challenge))
+    assert questions == 1 and len(site.server.authorizations) == 1
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_resource_that_always_requires_another_scope_is_asked_about_twice_at_most(site, client, status):
+    site.server.config(scopes=("read", *[f"s{number}" for number in range(100)]))
+    numbers = itertools.count()
+
+    def answer(request):
+        if request.authorization is None:
+            return site.resource._challenge(401)
+        return site.resource._challenge(status, "insufficient_scope", f"read s{next(numbers)}")
+
+    site.resource.fail("/api", answer)
+    call, questions = client.start("fetch/run", {"url": site.url}), 0
+    while call not in client.replies and questions < 10:
+        eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+        if not client.challenges.empty():
+            questions += 1
+            tiny_browser.open_login(login_url(client.challenges.get()))
+    assert questions <= 2
+
+
+def test_no_renewal_after_its_table_was_removed(site, client):
+    site.server.config(expires_in=5)
+    logged_in(client, site)
+    assert client.fetch(site.url)["result"]["status"] == 200
+    broker = site.stage.brokers[0]
+    pathlib.Path(broker.options[broker.options.index("--config") + 1]).write_text("")
+    broker.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is reloaded")
+    time.sleep(6)
+    assert len(site.token_requests()) == 1
+
+
+def test_a_renewal_that_needs_the_person_asks(site, client):
+    logged_in(client, site)
+    site.server.revoke_access()
+    site.server.refuse("/token", "interaction_required", grant="refresh_token")
+    assert forgotten(client, site)
+
+
+def test_an_expired_device_code_is_replaced_by_a_new_one(stage, site):
+    site.options["flow"] = "device"
+    client = stage.client(broker=site.broker())
+    call = started(client, site.url)
+    client.challenges.get(timeout=30)
+    site.server.expire_device()
+    eventually(lambda: call[0] in client.replies or len(site.server.devices) == 2, "a reply or another code")
+    assert len(site.server.devices) == 2
+
+
+def test_a_fetch_that_ends_during_discovery_leaves_no_listener(stage, site):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    site.options["redirect-port"] = port
+    client = stage.client(broker=site.broker())
+    with site.server.held("metadata"):
+        call = client.start("fetch/run", {"url": site.url})
+        site.server.wait_for("metadata")
+        client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
+        assert "error" in client.wait(call)
+    time.sleep(7)
+    assert is_closed(f"http://127.0.0.1:{port}/")
+
+
+# Broken servers
+
+
+def test_broken_metadata_is_read_again_after_a_while(site, client):
+    site.server.fail("metadata", json_answer(200, {}), times=1)
+    failure(client, client.start("fetch/run", {"url": site.url}))
+    time.sleep(6)
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    assert not client.challenges.empty(), client.replies[call]
+
+
+def plain(value):
+    """Whether a text of a server can be shown as it is."""
+    return value.isprintable()
+
+
+@pytest.mark.parametrize("code", ["AB\u001b[2JCD", "AB\r\nCD", "AB\u0000", "AB\u202eCD", "AB\u0007"])
+def test_a_user_code_that_a_terminal_would_obey_is_refused(stage, site, code):
+    site.options["flow"] = "device"
+    site.server.config(device_response={"user_code": code})
+    client = stage.client(broker=site.broker())
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    assert client.challenges.empty() or plain(client.challenges.get()["params"]["login"]["userCode"])
+
+
+def test_scopes_that_a_terminal_would_obey_are_not_shown(stage):
+    site = Site(stage, issuer=None)
+    site.resource.config(scope=None, metadata={"scopes_supported": ["read", "a\u001b[2Jb", "c d", 'e"f', ""]})
+    client = stage.client(broker=site.broker())
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    if not client.challenges.empty():
+        scopes = client.challenges.get()["params"]["login"]["scopes"]
+        assert all(scope and all(" " < one <= "~" and one not in '"\\' for one in scope) for scope in scopes), scopes
+
+
+@pytest.mark.parametrize("value", [5, ["mac"], {"a": 1}, True])
+def test_a_token_type_that_is_no_text_is_refused(site, client, value):
+    site.server.config(token_response={"token_type": value})
+    call = started(client, site.url)
+    log_in(client)
+    assert client.wait(call[0]).get("error"), site.sent_tokens()
+
+
+@pytest.mark.parametrize("change", [{"iss": "https://other.example"}, {"aud": "other"}, {"exp": 1}])
+def test_an_id_token_of_another_login_is_refused_on_a_device(stage, change):
+    site = Site(stage, scopes=["openid", "read"], flow="device")
+    site.server.config(id_token=change)
+    client = stage.client(broker=site.broker())
+    call = started(client, site.url)
+    client.challenges.get(timeout=30)
+    site.server.approve()
+    assert client.wait(call[0]).get("error"), site.sent_tokens()
+
+
+def test_an_id_token_of_another_server_is_refused_at_a_renewal(stage):
+    site = Site(stage, scopes=["openid", "read"])
+    client = stage.client(broker=site.broker())
+    logged_in(client, site)
+    site.server.revoke_access()
+    site.server.config(id_token={"iss": "https://other.example"})
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    assert client.replies.get(call, {}).get("result", {}).get("status") != 200
