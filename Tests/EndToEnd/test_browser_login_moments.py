@@ -61,6 +61,7 @@ def test_a_broken_token_endpoint_opens_one_window_for_nine_programs(stage, site)
     assert quiet(agent, 1) and len(site.server.authorizations) == 1 and len(site.token_requests()) == 1
 
 
+@pytest.mark.tier3
 def test_not_now_is_asked_once_for_nine_programs(stage, site):
     agent, programs = crowd(stage, site.broker(), site.url)
     challenge = agent.challenges.get(timeout=30)
@@ -275,6 +276,7 @@ def test_secrets_are_in_no_record(stage, kept):
         assert not leaks.places_with(secret, {"log": done.stdout + done.stderr, **files})
 
 
+@pytest.mark.tier3
 def test_a_broker_that_stops_ends_its_listener(stage, site):
     broker = site.broker()
     client = stage.client(broker=broker)
@@ -310,6 +312,7 @@ def test_a_port_in_use_is_an_error_that_names_it(stage, site):
         assert str(site.options["redirect-port"]) in message and client.challenges.empty()
 
 
+@pytest.mark.tier3
 def test_two_logins_at_the_same_port_at_the_same_time(stage, site):
     second = Site(stage)
     second.options["redirect-port"] = site.options["redirect-port"] = free_port()
@@ -330,6 +333,7 @@ def device(stage, site):
     return site
 
 
+@pytest.mark.tier3
 def test_a_login_on_another_device(stage, device):
     client = stage.client(broker=device.broker())
     call = started(client, device.url, 3)
@@ -344,6 +348,7 @@ def test_a_login_on_another_device(stage, device):
     assert not device.server.authorizations and len(device.server.devices) == 1
 
 
+@pytest.mark.tier3
 def test_slow_down_lengthens_every_later_interval(stage, device):
     device.server.config(interval=1)
     client = stage.client(broker=device.broker())
@@ -357,6 +362,7 @@ def test_slow_down_lengthens_every_later_interval(stage, device):
     assert statuses(client, call) == [200]
 
 
+@pytest.mark.tier3
 def test_without_an_interval_it_is_five_seconds(stage, device):
     device.server.config(interval=None)
     client = stage.client(broker=device.broker())
@@ -369,6 +375,7 @@ def test_without_an_interval_it_is_five_seconds(stage, device):
     assert statuses(client, call) == [200]
 
 
+@pytest.mark.tier3
 @pytest.mark.parametrize("value", [0, -1, "x", 1e30, None, 10**12])
 def test_a_broken_interval_neither_floods_nor_waits_for_ever(stage, device, value):
     device.server.config(device_response={"interval": value}, enforce_interval=False)
@@ -399,6 +406,7 @@ def test_a_code_that_was_used_already(stage, device):
     assert client.challenges.empty()
 
 
+@pytest.mark.tier3
 def test_a_server_out_of_reach_while_waiting_for_the_device(stage, device):
     device.server.fail("/token", CLOSE, times=2)
     client = stage.client(broker=device.broker())
@@ -409,6 +417,7 @@ def test_a_server_out_of_reach_while_waiting_for_the_device(stage, device):
     assert statuses(client, call) == [200]
 
 
+@pytest.mark.tier3
 @pytest.mark.parametrize("status", [500, 503, 429])
 def test_a_server_out_of_order_while_waiting_for_the_device(stage, device, status):
     device.server.fail("/token", dated(status), times=1)
@@ -420,6 +429,7 @@ def test_a_server_out_of_order_while_waiting_for_the_device(stage, device, statu
     assert statuses(client, call) == [200]
 
 
+@pytest.mark.tier3
 def test_not_now_ends_the_polls(stage, device):
     client = stage.client(broker=device.broker())
     call = started(client, device.url)
@@ -465,6 +475,7 @@ def test_a_broken_reply_gives_no_code(stage, device, answer):
     assert client.challenges.empty() and not device.token_requests()
 
 
+@pytest.mark.tier3
 @pytest.mark.parametrize("end", ["disconnect", "stop"])
 @pytest.mark.parametrize("place", ["/device_authorization", "/token"])
 def test_every_wait_for_a_device_ends(stage, device, place, end):

@@ -52,6 +52,7 @@ REPLIES = {
     "twice": dated(200, b'{"access_token":"a","access_token":"b","token_type":"bearer"}')}
 
 
+@pytest.mark.tier3
 @pytest.mark.parametrize("name", REPLIES)
 def test_a_broken_reply_to_a_code_ends_the_login(site, client, name):
     site.server.fail("/token", REPLIES[name])
@@ -202,6 +203,7 @@ def test_a_renewal_that_is_refused_without_a_reason_asks_once(site, client):
     assert codes(site) == ["authorization_code", "refresh_token", "authorization_code"]
 
 
+@pytest.mark.tier3
 def test_a_grant_that_was_refused_without_a_reason_is_kept_until_the_next_login(site, client):
     logged_in(client, site)
     site.server.revoke_access()
@@ -213,6 +215,7 @@ def test_a_grant_that_was_refused_without_a_reason_is_kept_until_the_next_login(
     assert client.fetch(site.url)["result"]["status"] == 200 and len(site.server.authorizations) == 1
 
 
+@pytest.mark.tier3
 @pytest.mark.parametrize("code", ["invalid_client", "unauthorized_client", "invalid_scope", "invalid_target"])
 @pytest.mark.parametrize("grant", ["authorization_code", "refresh_token"])
 def test_an_error_of_the_configuration_is_no_question(site, client, code, grant):
@@ -232,6 +235,7 @@ def test_an_error_of_the_configuration_is_no_question(site, client, code, grant)
         assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty()
 
 
+@pytest.mark.tier3
 @pytest.mark.parametrize("answer", [dated(500), dated(502), dated(503), dated(429), CLOSE])
 def test_a_renewal_at_a_server_out_of_order_keeps_the_grant(site, client, answer):
     logged_in(client, site)
@@ -303,6 +307,7 @@ def test_the_time_limit_of_a_fetch_holds_while_a_token_is_renewed(site, client):
     assert client.challenges.empty()
 
 
+@pytest.mark.tier3
 def test_the_time_limit_of_the_broker_holds_for_a_silent_server(site, client):
     site.server.fail("/token", SILENT)
     call = started(client, site.url)
@@ -312,6 +317,7 @@ def test_the_time_limit_of_the_broker_holds_for_a_silent_server(site, client):
     assert "error" in client.wait(call[0], 45)
 
 
+@pytest.mark.tier3
 @pytest.mark.parametrize("place", ["metadata", "resource", "/token", "login"])
 @pytest.mark.parametrize("end", ["cancel", "disconnect", "stop"])
 def test_every_wait_ends_with_the_client_and_the_broker(stage, place, end):
