@@ -182,7 +182,8 @@ extension TokenMachine {
         var grant = TokenGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)
         grant.access = token.access
         grant.proofKey = prover?.key
-        grant.denied = scopes.filter { !granted.contains($0) }
+        // A renewal requests no scopes.
+        grant.denied = (previous?.denied ?? scopes).filter { !granted.contains($0) }
         self.grant = grant
         state = .storing(outcome, visit: visit)
         return [.store(grant)]  // guard: oauth-stored-before-use

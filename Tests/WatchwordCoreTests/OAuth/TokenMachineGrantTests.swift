@@ -223,4 +223,22 @@ import WatchwordProtocol
         run.handle(.stored)
         #expect(run.token != nil && run.token?.scope == nil)
     }
+
+    @Test("Rule 30: a renewal requests no scopes, so that it denies none")
+    func aRenewalDeniesNoScope() throws {
+        var run = try TokenRun {
+            $0.scopes = []
+        } challenge: {
+            $0.scopes = ["read", "write"]
+        }
+        run.find(grant { $0.denied = ["admin"] })
+        run.reply(fresh)
+        #expect(run.stored?.denied == ["admin"])
+    }
+
+    @Test func whatIsGrantedLaterIsNotDeniedAnyMore() throws {
+        var run = try renewing(grant { $0.denied = ["admin", "write"] })
+        run.reply(fresh.adding(["scope": "read write"]))
+        #expect(run.stored?.denied == ["admin"])
+    }
 }
