@@ -176,7 +176,9 @@ extension TokenMachine {
         if query.challenge.isInsufficient, !missing.isEmpty, rule.flow != .registry {
             outcome = .failed(notGranted(missing))
         }
-        guard let refresh = token.refresh ?? previous?.refresh, rule.flow != .registry else {
+        guard let refresh = token.refresh ?? previous?.refresh,
+            rule.flow != .registry, rule.flow != .clientCredentials
+        else {
             return finish(outcome, visit: visit)
         }
         var grant = TokenGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)

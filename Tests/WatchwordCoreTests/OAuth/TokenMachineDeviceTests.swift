@@ -132,6 +132,14 @@ import WatchwordProtocol
         #expect(run.token?.secret == secret("a1") && run.all.count == 3)
     }
 
+    @Test("RFC 6749 section 4.4.3: a refresh token for client credentials is of no use, and not stored")
+    func aRefreshTokenForClientCredentialsIsNotStored() throws {
+        var run = try TokenRun { ($0.flow, $0.clientSecret) = (.clientCredentials, secret("s")) }
+        run.findServer()
+        run.reply(["access_token": "a1", "refresh_token": "r1"])
+        #expect(run.stored == nil && run.token != nil)
+    }
+
     @Test(arguments: [(401, "invalid_client"), (403, nil), (500, nil)] as [(Int, String?)])
     func aWrongSecretIsAFailure(status: Int, code: String?) throws {
         var run = try TokenRun { ($0.flow, $0.clientSecret) = (.clientCredentials, secret("s")) }
