@@ -15,7 +15,7 @@ public struct TokenQuery: Sendable, Equatable {
     public var purpose: Purpose {
         Purpose(
             resource: rule.resource, realm: rule.flow == .registry ? challenge.realm : nil, service: challenge.service,
-            scopes: scopes, needsLogin: needsLogin)
+            scopes: scopes, needsLogin: needsLogin, isInsufficient: challenge.isInsufficient)
     }
 
     public struct Purpose: Sendable, Hashable {
@@ -24,6 +24,8 @@ public struct TokenQuery: Sendable, Equatable {
         let service: String?
         let scopes: [String]
         let needsLogin: Bool
+        /// A grant without the scope answers a first challenge, but not one that refuses its token.
+        let isInsufficient: Bool
     }
 
     /// The query that renews the token without a person; `nil` for a token that is renewed only when it is needed.

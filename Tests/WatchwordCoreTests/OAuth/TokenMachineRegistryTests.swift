@@ -82,6 +82,21 @@ import WatchwordProtocol
         #expect(try purpose(nil, ["a"], realm: "x") == purpose(nil, ["b"], realm: "y"))
     }
 
+    @Test("Rule 30: a challenge for a scope, and one because of the scope, are two purposes")
+    func aRefusedScopeIsAnotherPurpose() throws {
+        func query(_ isInsufficient: Bool, needsLogin: Bool = false) throws -> TokenQuery {
+            try TokenRun(needsLogin: needsLogin) {
+                $0.scopes = []
+            } challenge: {
+                ($0.scopes, $0.isInsufficient) = (["write"], isInsufficient)
+            }.machine.query
+        }
+        #expect(try query(true).purpose != query(false).purpose)
+        #expect(try query(false).purpose != query(false, needsLogin: true).purpose)
+        #expect(try query(true).withoutPerson?.purpose == query(false).purpose)
+        #expect(try query(true).withoutPerson?.mayAsk == false)
+    }
+
     @Test func tokensOfRegistriesAreNotRenewedInAdvance() throws {
         #expect(try registry().machine.query.withoutPerson == nil)
     }
