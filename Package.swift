@@ -169,7 +169,7 @@ let package = Package(
         .testTarget(
             name: "WatchwordProtocolTests", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),
         .testTarget(
-            name: "WatchwordCoreTests", dependencies: ["WatchwordCore", "WatchwordProtocol", "JSONText"],
+            name: "WatchwordCoreTests", dependencies: ["WatchwordCore", "WatchwordProtocol", "JSONText", "COpenSSL"],
             swiftSettings: strict),
         .testTarget(
             name: "CKeyDerivationTests", dependencies: ["CKeyDerivation", "COpenSSL"], swiftSettings: strict),

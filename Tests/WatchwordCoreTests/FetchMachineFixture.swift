@@ -18,6 +18,9 @@ struct MachineRun {
     /// The items of the keyring, which answers every lookup at once; `nil` if it must not be searched.
     var keyring: [KeyringItem]?
     private(set) var lookUps = 0
+    /// The rules by which tokens are obtained.
+    var tokens = OAuthRules([])
+    private(set) var tokenQueries: [TokenQuery] = []
     /// The entries of the netrc file; `nil` if the configuration names none.
     var netrc: [Netrc.Login]?
     private(set) var netrcReadings = 0
@@ -45,7 +48,8 @@ struct MachineRun {
     }
 
     private var environment: FetchEnvironment {
-        FetchEnvironment(now: now, usesNetrc: netrc != nil, clientNonces: .fixed("client-nonce"))
+        FetchEnvironment(
+            now: now, usesNetrc: netrc != nil, tokens: tokens, clientNonces: .fixed("client-nonce"))
     }
 
     mutating func start() { take(table.handle(.started, of: id, environment)) }
@@ -78,6 +82,8 @@ struct MachineRun {
             .credential(.login(LoginCredential(user: user, password: secret(password), persistence: persistence)))
         )
     }
+
+    mutating func obtained(_ outcome: TokenOutcome) { take(table.handle(.obtained(outcome), of: id, environment)) }
 
     mutating func unanswered() { take(table.handle(.unanswered, of: id, environment)) }
 
@@ -119,6 +125,7 @@ struct MachineRun {
             guard asksAgents else { return take(table.handle(.notAsked(.noAgent), of: id, environment)) }
             challenges.append(challenge)
         case .consult(let consultation): consultations.append(consultation)
+        case .obtainToken(let query): tokenQueries.append(query)
         case .wait, .needBody, .confirm, .findUpstreams, .finish, .fail: break
         }
         if !command.isAside { last = command }

@@ -79,6 +79,7 @@ extension FetchCommand {
         case .confirm: "confirm"
         case .lookUp: "lookUp"
         case .readNetrc: "readNetrc"
+        case .obtainToken: "obtainToken"
         case .findUpstreams: "findUpstreams"
         case .wait: "wait"
         case .needBody: "needBody"

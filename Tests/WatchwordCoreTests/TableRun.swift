@@ -27,6 +27,8 @@ struct TableRun {
     var proxy = ProxyRule()
     var schemes = SchemeRules()
     var usesNetrc = false
+    /// The rules by which tokens are obtained.
+    var tokens = OAuthRules([])
 
     init(isKeyringEnabled: Bool = false, sharing: FetchTable.Sharing = .user, proxy: ProxyEndpoint? = nil) {
         table = FetchTable(isKeyringEnabled: isKeyringEnabled, sharing: sharing)
@@ -35,7 +37,8 @@ struct TableRun {
 
     private var environment: FetchEnvironment {
         FetchEnvironment(
-            now: now, proxy: proxy, schemes: schemes, usesNetrc: usesNetrc, clientNonces: .fixed("nonce"))
+            now: now, proxy: proxy, schemes: schemes, usesNetrc: usesNetrc, tokens: tokens,
+            clientNonces: .fixed("nonce"))
     }
 
     mutating func fetch(
@@ -74,6 +77,11 @@ struct TableRun {
 
     func isLookingUp(_ id: FetchID) -> Bool {
         if case .lookUp? = pending[id] { true } else { false }
+    }
+
+    /// Returns the token that the fetch waits for.
+    func tokenQuery(_ id: FetchID) -> TokenQuery? {
+        if case .obtainToken(let query)? = pending[id] { query } else { nil }
     }
 
     var asking: [FetchID] { pending.keys.filter { question($0) != nil }.sorted { $0.number < $1.number } }
@@ -137,6 +145,10 @@ struct TableRun {
 
     mutating func found(_ id: FetchID, failure: KeyringFailure.Kind) {
         take(table.handle(.found(.failure(KeyringFailure(failure, "text"))), of: id, environment))
+    }
+
+    mutating func obtained(_ id: FetchID, _ outcome: TokenOutcome) {
+        take(table.handle(.obtained(outcome), of: id, environment))
     }
 
     func isReadingNetrc(_ id: FetchID) -> Bool {

@@ -186,13 +186,16 @@ extension TokenMachine {
         if query.challenge.isInsufficient, !missing.isEmpty, rule.flow != .registry {
             outcome = .failed(notGranted(missing))
         }
-        guard let refresh = token.refresh ?? previous?.refresh, rule.flow != .registry else {
+        guard let refresh = token.refresh ?? previous?.refresh,
+            rule.flow != .registry, rule.flow != .clientCredentials
+        else {
             return finish(outcome, visit: visit)
         }
         var grant = TokenGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)
         grant.access = token.access
         grant.proofKey = prover?.key
-        grant.denied = scopes.filter { !granted.contains($0) }
+        // A renewal requests no scopes.
+        grant.denied = (previous?.denied ?? scopes).filter { !granted.contains($0) }
         self.grant = grant
         state = .storing(outcome, visit: visit)
         login = nil

@@ -17,8 +17,7 @@ public struct TokenQuery: Sendable, Equatable {
     public var purpose: Purpose {
         Purpose(
             resource: rule.resource, realm: rule.flow == .registry ? challenge.realm : nil, service: challenge.service,
-            scopes: scopes, needsLogin: needsLogin,
-            isConsented: isConsented)
+            scopes: scopes, needsLogin: needsLogin, isInsufficient: challenge.isInsufficient, isConsented: isConsented)
     }
 
     public struct Purpose: Sendable, Hashable {
@@ -27,6 +26,8 @@ public struct TokenQuery: Sendable, Equatable {
         let service: String?
         let scopes: [String]
         let needsLogin: Bool
+        /// A grant without the scope answers a first challenge, but not one that refuses its token.
+        let isInsufficient: Bool
         let isConsented: Bool
     }
 

@@ -1,0 +1,142 @@
+import JSONText
+import Testing
+import WatchwordProtocol
+
+@testable import WatchwordCore
+
+/// Grants in the keyring, and their end at the server (RFC 7009).
+@Suite struct TokenGrantTests {
+    private func stored(_ grant: TokenGrant, change: (inout KeyringItem) -> Void = { _ in }) -> KeyringItem {
+        var item = KeyringItem(
+            id: "/items/1", label: grant.label, attributes: TokenGrant.attributes(of: grant.key), secret: grant.secret,
+            isLocked: false)
+        change(&item)
+        return item
+    }
+
+    // MARK: The keyring
+
+    @Test func aGrantIsReadAsItWasStored() throws {
+        let plain = grant("r\u{e9}\"1", ["read", "write"]) { $0.denied = ["admin"] }
+        #expect(TokenGrant(stored(plain)) == plain)
+        let full = grant {
+            $0.registered = OAuthClient(id: "auto", secret: secret("s"))
+            $0.proofKey = ProofKey.make()
+        }
+        let read = try #require(TokenGrant(stored(full)))
+        #expect(read == full && read.proofKey != nil)
+        let isPublic = grant { $0.registered = OAuthClient(id: "auto", secret: nil) }
+        #expect(TokenGrant(stored(isPublic)) == isPublic)
+    }
+
+    @Test func theAccessTokenIsNotStored() {
+        let held = grant { $0.access = secret("access-token") }
+        #expect(!held.secret.revealed.contains("access-token"))
+        #expect(TokenGrant(stored(held))?.access == nil)
+    }
+
+    @Test("Attributes and label are readable while the keyring is locked, and contain no secret")
+    func attributesContainNoSecret() {
+        let held = grant("refresh-secret") {
+            $0.registered = OAuthClient(id: "auto", secret: secret("client-secret"))
+        }
+        let shown = TokenGrant.attributes(of: held.key).map { "\($0)=\($1)" }.joined() + held.label
+        #expect(!shown.contains("-secret"))
+        let attributes = TokenGrant.attributes(of: held.key)
+        #expect(TokenGrant.query.allSatisfy { attributes[$0.key] == $0.value })
+    }
+
+    @Test func eachPurposeHasAGrantOfItsOwn() {
+        let keys = [("a", "i", "c"), ("b", "i", "c"), ("a", "j", "c"), ("a", "i", "d")]
+            .map { TokenGrant.Key(resource: $0, issuer: $1, clientID: $2) }
+        #expect(Set(keys.map(TokenGrant.attributes)).count == keys.count)
+    }
+
+    @Test func whatIsNoGrantIsNotRead() {
+        let whole = grant()
+        #expect(TokenGrant(stored(whole)) != nil)
+        #expect(TokenGrant(stored(whole) { $0.secret = nil }) == nil, "locked")
+        for name: ExactText in ["watchword-grant", "resource", "issuer", "client-id"] {
+            #expect(TokenGrant(stored(whole) { $0.attributes[name] = nil }) == nil, "\(name)")
+        }
+        #expect(TokenGrant(stored(whole) { $0.attributes["watchword-grant"] = "2" }) == nil)
+        for text in ["", "{}", "[]", "{\"refreshToken\":\"\"}", "{\"refreshToken\":1}", "password"] {
+            #expect(TokenGrant(stored(whole) { $0.secret = secret(text) }) == nil, "\(text)")
+        }
+    }
+
+    @Test func aGrantWithAnUnusableKeyIsReadWithoutIt() {
+        let item = stored(grant()) { $0.secret = secret("{\"refreshToken\":\"r\",\"key\":\"AAAA\"}") }
+        #expect(TokenGrant(item)?.refresh == secret("r") && TokenGrant(item)?.proofKey == nil)
+    }
+
+    @Test func aGrantIsForTheURLsOfItsResource() throws {
+        let place = try #require(grant().place)
+        #expect(place.path == "/v1" && place.pattern.host == "api.example" && place.pattern.port == 443)
+        #expect(place.pattern.authenticationMethod == .bearer)
+        let key = TokenGrant.Key(resource: "https://api.example", issuer: "i", clientID: "c")
+        let whole = try #require(TokenGrant(key, scopes: [], refresh: secret("r"), registered: nil).place)
+        #expect(whole.path == nil)
+        let broken = TokenGrant.Key(resource: "no URL", issuer: "i", clientID: "c")
+        #expect(TokenGrant(broken, scopes: [], refresh: secret("r"), registered: nil).place == nil)
+    }
+
+    // MARK: Revocation
+
+    private var metadata: Result<OAuthReply, FetchFailure> { .success(reply(serverMetadata)) }
+    private let done: Result<OAuthReply, FetchFailure> = .success(reply(nil))
+
+    @Test("Rule 32: the refresh token is revoked first, then the access token")
+    func theRefreshTokenIsRevokedFirst() throws {
+        var revocation = GrantRevocation(grant { $0.access = secret("a") }, TokenRun.rule)
+        #expect(revocation.start()?.url.text == "https://as.example/.well-known/oauth-authorization-server")
+        let next = revocation.next(after: metadata)
+        let first = try #require(next)
+        #expect(first.url.text == "https://as.example/revoke")
+        #expect(first.form == ["token": "r1", "token_type_hint": "refresh_token", "client_id": "me"])
+        let second = revocation.next(after: .failure(FetchFailure(.cannotConnect, "")))
+        #expect(second?.form == ["token": "a", "token_type_hint": "access_token", "client_id": "me"])
+        #expect(revocation.next(after: done) == nil && revocation.next(after: done) == nil)
+    }
+
+    @Test func withoutAnAccessTokenThereIsOneRequest() {
+        var revocation = GrantRevocation(grant(), TokenRun.rule)
+        _ = revocation.start()
+        #expect(revocation.next(after: metadata) != nil)
+        #expect(revocation.next(after: done) == nil)
+    }
+
+    @Test func theMetadataAreSoughtAtEachPlace() {
+        var revocation = GrantRevocation(grant(), TokenRun.rule)
+        _ = revocation.start()
+        let missing = revocation.next(after: .success(reply(nil, status: 404)))
+        #expect(missing?.url.text == "https://as.example/.well-known/openid-configuration")
+        #expect(revocation.next(after: metadata)?.form["token"] == "r1")
+    }
+
+    @Test("Rule 32: a token is revoked at no server but its own")
+    func aTokenIsSentToNoServerButItsOwn() {
+        let foreign: JSON = ["issuer": "https://evil.example", "revocation_endpoint": "https://evil.example/revoke"]
+        let insecure: JSON = ["revocation_endpoint": "http://as.example/revoke"]
+        for change in [foreign, insecure, ["revocation_endpoint": .null]] {
+            var revocation = GrantRevocation(grant(), TokenRun.rule)
+            _ = revocation.start()
+            #expect(revocation.next(after: .success(reply(serverMetadata.adding(change)))) == nil)
+        }
+    }
+
+    @Test func withoutServerOrClientNothingIsRevoked() {
+        var withoutClient = GrantRevocation(grant(), nil)
+        #expect(withoutClient.start() == nil)
+        var registered = GrantRevocation(grant { $0.registered = OAuthClient(id: "auto", secret: nil) }, nil)
+        #expect(registered.start() != nil)
+        #expect(registered.next(after: metadata)?.form["client_id"] == "auto")
+        var unreachable = GrantRevocation(grant(), TokenRun.rule)
+        _ = unreachable.start()
+        #expect(unreachable.next(after: .failure(FetchFailure(.cannotConnect, ""))) == nil)
+        let insecure = TokenGrant.Key(resource: "https://api.example/v1", issuer: "http://as.example", clientID: "me")
+        var plain = GrantRevocation(
+            TokenGrant(insecure, scopes: [], refresh: secret("r"), registered: nil), TokenRun.rule)
+        #expect(plain.start() == nil)
+    }
+}
