@@ -18,6 +18,7 @@ from rig import tokens
 from rig.bodies import eventually
 from rig.scripted import ScriptedServer, head_from
 from rig.servers import find, marked
+from rig.waiting import is_accepting
 
 
 def curl(*words, environment=None, code=0, **more):
@@ -35,6 +36,7 @@ def test_a_scripted_server_that_is_closed_does_not_listen():
     before = set(threading.enumerate())
     server = ScriptedServer(None)
     thread, = set(threading.enumerate()) - before
+    eventually(lambda: is_accepting(thread), "the thread does not accept connections")
     server.close()
     thread.join(20)
     assert not thread.is_alive()
