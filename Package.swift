@@ -164,10 +164,13 @@ let package = Package(
         // Tests mirror Sources, target for target.
         .target(name: "TestSystemCalls", path: "Tests/TestSystemCalls"),
         .target(name: "TestEnvironment", dependencies: ["COpenSSL"], path: "Tests/TestEnvironment"),
-        .testTarget(name: "CPlatformTests", dependencies: ["CPlatform", "TestSystemCalls"], swiftSettings: strict),
-        .testTarget(name: "JSONTextTests", dependencies: ["JSONText"], swiftSettings: strict),
         .testTarget(
-            name: "WatchwordProtocolTests", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),
+            name: "CPlatformTests", dependencies: ["CPlatform", "TestServers", "TestSystemCalls"],
+            swiftSettings: strict),
+        .testTarget(name: "JSONTextTests", dependencies: ["JSONText", "TestServers"], swiftSettings: strict),
+        .testTarget(
+            name: "WatchwordProtocolTests", dependencies: ["WatchwordProtocol", "JSONText", "TestServers"],
+            swiftSettings: strict),
         .testTarget(
             name: "WatchwordCoreTests", dependencies: ["WatchwordCore", "WatchwordProtocol", "JSONText", "COpenSSL"],
             swiftSettings: strict),
@@ -179,7 +182,8 @@ let package = Package(
             name: "AuditTrailTests", dependencies: ["AuditTrail", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
         .testTarget(
-            name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol"], swiftSettings: strict),
+            name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol", "TestServers"],
+            swiftSettings: strict),
         .target(
             name: "TestServers", dependencies: ["TestEnvironment", "WatchwordProtocol", "COpenSSL"],
             path: "Tests/TestServers",
@@ -220,7 +224,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "WatchwordClientTests",
-            dependencies: ["WatchwordClient", "WatchwordAsync", "WatchwordProtocol", "JSONText"],
+            dependencies: ["WatchwordClient", "WatchwordAsync", "WatchwordProtocol", "JSONText", "TestServers"],
             swiftSettings: strict),
     ],
     cxxLanguageStandard: .cxx17

@@ -1,10 +1,11 @@
 import CPlatform
 import Glibc
+import TestServers
 import TestSystemCalls
 import Testing
 
 /// Each test runs in its own process, because a filter cannot be removed.
-@Suite struct SystemCallFilterTests {
+@Suite(.startsProcess) struct SystemCallFilterTests {
     @Test func otherSystemCallsAreNotPermitted() async {
         await #expect(processExitsWith: .success) {
             // With arguments of 0 these calls fail with another error, or not at all.

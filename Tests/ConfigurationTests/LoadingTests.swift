@@ -1,4 +1,5 @@
 import Glibc
+import TestServers
 import Testing
 
 @testable import Configuration
@@ -71,7 +72,7 @@ import Testing
         #expect(problem()?.text.contains("is not a regular file") == true)
     }
 
-    @Test(.timeLimit(.minutes(1))) func doesNotWaitForANamedPipe() {
+    @Test(.timed, .timeLimit(.minutes(1))) func doesNotWaitForANamedPipe() {
         #expect(mkfifo(path, 0o600) == 0)
         #expect(problem()?.text.contains("is not a regular file") == true)
     }

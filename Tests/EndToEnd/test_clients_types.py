@@ -115,11 +115,11 @@ def test_a_credential_is_an_option(site):
 
 
 def mypy(folder, program):
-    """Returns the errors of mypy for a program, without their locations."""
+    """Returns the errors of mypy for a program, without their locations. What it finds in other files is read again from its cache."""
     (folder / "program.py").write_text(program)
     done = subprocess.run(
         ["/usr/bin/mypy", "--strict", "--no-error-summary", "--hide-error-context", "--config-file=", "--ignore-missing-imports",
-         "--cache-dir", str(folder / "cache"), "program.py"],
+         "--cache-dir", str(folder.parent / "mypy"), "program.py"],
         cwd=folder, env={"PATH": "/usr/bin:/bin", "MYPYPATH": str(CLIENTS / "python")}, capture_output=True, text=True, timeout=600)
     assert not done.stderr
     return re.findall(r"^program\.py:(\d+): error: (.*)$", done.stdout, re.M)

@@ -10,7 +10,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.broker import program
-from rig.scripted import Request, ScriptedServer, basic_server, response
+from rig.scripted import Request, ScriptedServer, basic_server, head_from, response
 from rig.terminal import Shell
 
 
@@ -19,7 +19,7 @@ class Chunked(ScriptedServer):
 
     def _serve(self, connection, number):
         with connection, connection.makefile("rb") as stream:
-            while head := b"".join(iter(stream.readline, b"\r\n")):
+            while head := head_from(stream):
                 body = b""
                 while b"chunked" in head and (size := int(stream.readline(), 16)):
                     body += stream.read(size)

@@ -12,7 +12,7 @@ import pytest
 
 from rig import disk
 from rig.broker import Broker, program
-from rig.scripted import Request, ScriptedServer, response
+from rig.scripted import Request, ScriptedServer, head_from, response
 
 SIZE = 3 << 20
 BODY = random.Random(1).randbytes(SIZE)
@@ -32,7 +32,7 @@ class Paced(ScriptedServer):
             self.open.append(connection)
         try:
             with connection, connection.makefile("rb") as stream:
-                head = b"".join(iter(stream.readline, b"\r\n"))
+                head = head_from(stream)
                 if not head:
                     return
                 request = Request(number, head, b"")

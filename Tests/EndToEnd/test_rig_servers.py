@@ -3,9 +3,12 @@ import base64
 import contextlib
 import hashlib
 import http.client
+import io
 import os
+import socket
 import ssl
 import subprocess
+import threading
 
 import pytest
 
@@ -13,7 +16,9 @@ from rig import ntlm as rig_ntlm
 from rig import tls as rig_tls
 from rig import tokens
 from rig.bodies import eventually
+from rig.scripted import ScriptedServer, head_from
 from rig.servers import find, marked
+from rig.waiting import is_accepting
 
 
 def curl(*words, environment=None, code=0, **more):
@@ -24,6 +29,27 @@ def curl(*words, environment=None, code=0, **more):
     assert done.returncode == code, (done.returncode, done.stderr)
     body, _, status = done.stdout.rpartition("\n")
     return int(status), body
+
+
+def test_a_scripted_server_that_is_closed_does_not_listen():
+    """A thread that still accepted connections would run until the end of all tests."""
+    before = set(threading.enumerate())
+    server = ScriptedServer(None)
+    thread, = set(threading.enumerate()) - before
+    eventually(lambda: is_accepting(thread), "the thread does not accept connections")
+    server.close()
+    thread.join(20)
+    assert not thread.is_alive()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port), 20)
+
+
+@pytest.mark.parametrize("data, head, rest", [
+    (b"GET / HTTP/1.1\r\nHost: x\r\n\r\nbody", b"GET / HTTP/1.1\r\nHost: x\r\n", b"body"), (b"GET / HTTP/1.1\r\nHo", b"GET / HTTP/1.1\r\nHo", b""),
+    (b"", b"", b"")])
+def test_a_head_ends_with_an_empty_line_or_the_connection(data, head, rest):
+    stream = io.BytesIO(data)
+    assert head_from(stream) == head and stream.read() == rest
 
 
 def test_kerberos_names_the_user(kerberos_apache, realm, kerberos_users, tls):

@@ -1,5 +1,6 @@
 import Glibc
 import JSONText
+import TestServers
 import Testing
 
 struct JSONWritingTests {
@@ -73,7 +74,7 @@ struct JSONWritingTests {
         #expect(block[count...].allSatisfy { $0 == 0xEE })
     }
 
-    @Test func aDestinationThatIsTooSmallStopsTheProgram() async {
+    @Test(.startsProcess) func aDestinationThatIsTooSmallStopsTheProgram() async {
         await #expect(processExitsWith: .failure) {
             let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 3, alignment: 1)
             JSON.array([1, 2]).write(block)

@@ -72,7 +72,7 @@ import Testing
     }
 
     /// The test runs in its own process, because many threads read the environment of this one.
-    @Test func theEnvironmentChoosesTheProxyOfLibcurl() async {
+    @Test(.startsProcess) func theEnvironmentChoosesTheProxyOfLibcurl() async {
         await #expect(
             processExitsWith: .success,
             "libcurl ignores http_proxy: look again at whether the environment must be cleaned, and PROXY always set"

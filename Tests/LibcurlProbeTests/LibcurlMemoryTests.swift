@@ -69,7 +69,7 @@ import Testing
         return count
     }
 
-    @Test("Rule L9: with wiping allocators libcurl leaves no copy of a secret")
+    @Test("Rule L9: with wiping allocators libcurl leaves no copy of a secret", .startsProcess)
     func wipingAllocatorsLeaveNoCopies() async {
         // In a process of its own: other tests may have initialized libcurl with other allocators.
         await #expect(processExitsWith: .success) { LibcurlMemoryTests().searchAfterTransfer() }

@@ -19,4 +19,8 @@ package struct TimedTests: SuiteTrait, TestTrait, TestScoping {
 extension Trait where Self == TimedTests {
     /// These tests do not wait for tests that only compute.
     package static var timed: Self { Self() }
+
+    /// These tests run in a process of their own (`processExitsWith`). Swift Testing waits for such processes on a thread that uses
+    /// a whole processor from the exit of one until the task of its test continues.
+    package static var startsProcess: Self { Self() }
 }

@@ -1,12 +1,13 @@
 import Foundation
 import JSONText
 import Synchronization
+import TestServers
 import Testing
 import WatchwordAsync
 import WatchwordClient
 import WatchwordProtocol
 
-@Suite(.timeLimit(.minutes(1))) struct AsyncWatchwordTests {
+@Suite(.timed, .timeLimit(.minutes(1))) struct AsyncWatchwordTests {
     private static let welcome = #"{"jsonrpc":"2.0","id":1,"result":{}}"# + "\n"
 
     private static func challenge(_ id: Int, of fetch: Int, _ url: String = "http://h/") -> String {

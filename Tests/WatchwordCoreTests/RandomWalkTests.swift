@@ -4,13 +4,15 @@ import Testing
 @testable import WatchwordCore
 
 @Suite struct RandomWalkTests {
-    private static let walks = getenv("WATCHWORD_WALKS").flatMap { Int(String(cString: $0)) } ?? 2
+    private static let chosenWalks = getenv("WATCHWORD_WALKS").flatMap { Int(String(cString: $0)) }
+    private static let walks = chosenWalks ?? 2
+    private static let events = chosenWalks == nil ? 20_000 : 40_000
 
-    /// Forty thousand events for each seed: every fetch ends once, no question is asked twice, and no credential or connection is
-    /// used for another fetch. `WATCHWORD_WALKS` is the number of seeds.
+    /// Every fetch ends once, no question is asked twice, and no credential or connection is used for another fetch. Two seeds
+    /// with 20,000 events each, or `WATCHWORD_WALKS` seeds with 40,000.
     @Test(arguments: 0..<walks) func aLongRandomWalkViolatesNoInvariant(seed: Int) {
         var walk = RandomWalk(seed: UInt64(seed))
-        walk.run(events: 40_000)
+        walk.run(events: Self.events)
         walk.drain()
         #expect(walk.problem == nil, "seed \(seed), after \(walk.events) events")
         #expect(walk.started > 1000)

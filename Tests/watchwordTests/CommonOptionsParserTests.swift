@@ -17,19 +17,18 @@ import WatchwordProtocol
     func theQuickParserAgreesWithTheFullParser(arguments: [String]) throws {
         let quick = try #require(CommonOptionsParser(["fetch"] + arguments))
         let command = try #require(try WatchwordCommand.parseAsRoot(["fetch"] + arguments) as? FetchSubcommand)
-        let options = command.options
-        let targets = try options.targets()
-        let requests = try options.body.requests(for: targets.map(\.url), arguments: targets.map(\.argument))
-        let items = try options.items(targets, requests, interrupt: -1)
+        let targets = try command.targets()
+        let requests = try command.body.requests(for: targets.map(\.url), arguments: targets.map(\.argument))
+        let items = try command.items(targets, requests, interrupt: -1)
         let item = try #require(items.first)
         #expect(items.count == 1 && String(reflecting: quick.item) == String(reflecting: item))
         #expect(quick.item.params == item.params)
-        #expect(quick.silent == options.pace.silent && quick.showError == options.pace.showError)
+        #expect(quick.silent == command.pace.silent && quick.showError == command.pace.showError)
         #expect(quick.socket == command.broker.socket.socket && quick.noStart == command.broker.noStart)
         let rest = FetchBatch(items: [], location: command.broker.socket.location, mayStart: true, showsProgress: false)
-        #expect(rest.storage == options.login.keep && rest.isInsecure == options.tls.insecure)
-        #expect(rest.isVerbose == options.verbose && rest.isBarOnly == options.pace.progressBar)
-        #expect(!options.pace.parallel)
+        #expect(rest.storage == command.login.keep && rest.isInsecure == command.tls.insecure)
+        #expect(rest.isVerbose == command.verbose && rest.isBarOnly == command.pace.progressBar)
+        #expect(!command.pace.parallel)
     }
 
     @Test(arguments: [

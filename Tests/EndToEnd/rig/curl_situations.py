@@ -338,7 +338,7 @@ FILES = [
     S("-D of two", ["-s", "-D", "head", "{url}/1", "{url}/2"], echo),
     S("--stderr", ["-sS", "--stderr", "errors", OUT], page),
     S("-R", ["-s", "-R", "-o", "out", OUT], lambda request: reply(200, PAGE, "Last-Modified: Tue, 15 Nov 1994 12:45:26 GMT")),
-    S("-Z", ["-s", "-Z", "--no-progress-meter", "-o", "one", "{url}/1", "-o", "two", "{url}/2"], echo),
+    S("-Z", ["-s", "-Z", "--no-progress-meter", "-o", "one", "{url}/1", "-o", "two", "{url}/2"], echo, is_concurrent=True),
     S("set of URLs", ["-s", "{url}/{a,b}"], echo),
     S("range of URLs", ["-s", "{url}/[1-3]"], echo),
     S("range with a width", ["-s", "{url}/[08-10]"], echo),

@@ -10,7 +10,7 @@ import struct
 import threading
 import urllib.parse
 
-from .scripted import ScriptedServer, response
+from .scripted import ScriptedServer, end_listening, response
 
 
 def pump(source, sink, note=lambda data: None):
@@ -187,4 +187,4 @@ class Socks5Server:
         return user if right else False
 
     def close(self):
-        self.listener.close()
+        end_listening(self.listener)

@@ -1,4 +1,6 @@
-"""The clients of all languages, built once, with the scripts that their README shows."""
+"""The clients of all languages, built once in a run of all workers, with the scripts that their README shows."""
+import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -42,12 +44,24 @@ _BUILT = {}
 
 
 def built(name, folders):
-    """Returns the client `name`, built on first use in one of pytest's temporary folders."""
+    """Returns the client `name`, built on first use in a temporary folder that all workers of pytest-xdist share."""
     if name not in _BUILT:
-        # The crates that were compiled for the blocking example serve the asynchronous one, too.
-        folder = built("rust", folders).folder.parent if name == "rust-async" else folders.mktemp("clients")
+        if name == "rust-async":
+            # The crates that were compiled for the blocking example serve the asynchronous one, too.
+            built("rust", folders)
+        own = folders.getbasetemp()
+        folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "languages"
+        folder.mkdir(exist_ok=True)
         _BUILT[name] = Language(name, folder)
     return _BUILT[name]
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Waits for the other workers' locks of this file."""
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 class Language:
@@ -60,11 +74,17 @@ class Language:
             assert shown(path) == (CLIENTS / path).read_text(), "the script in the README differs from the one in the client's folder"
             self.folder, self.command = folder, [program(self.command)]
             return
-        self.folder = pathlib.Path(folder) / path.partition("/")[0]
+        self.folder = folder / path.partition("/")[0]
+        with locked(f"{self.folder}.lock"):
+            if not (done := folder / f"{name}.built").exists():
+                self.build(path)
+                done.touch()
+
+    def build(self, path):
         if not self.folder.exists():
             shutil.copytree(CLIENTS / self.folder.name, self.folder, ignore=shutil.ignore_patterns("__pycache__", "target"))
         (self.folder.parent / path).write_text(shown(path))
-        {"go": self.build_go, "rust": self.build_rust, "rust-async": self.build_tokio}.get(name, lambda: None)()
+        {"go": self.build_go, "rust": self.build_rust, "rust-async": self.build_tokio}.get(self.name, lambda: None)()
 
     def tool(self, *command, folder=None, **environment):
         """Runs a build tool, in `folder` or in that of the client; returns its output. It must download nothing, and write nothing
@@ -85,7 +105,7 @@ class Language:
     def build_rust(self):
         self.use_crates_of_debian()
         self.tool("cargo", "build", "-q", "--example", "example")
-        os.link(self.folder / "target" / "debug" / "examples" / "example", self.folder / "built")
+        shutil.copy(self.folder / "target" / "debug" / "examples" / "example", self.folder / "built")
 
     def build_tokio(self):
         self.tool("cargo", "build", "-q", folder=self.folder / "tokio")
@@ -93,7 +113,7 @@ class Language:
     def use_crates_of_debian(self):
         """Replaces crates.io by Debian's packages, as the README describes."""
         settings = re.search(r"```ini\n(\[source.*?)```\n", README.read_text(), re.DOTALL).group(1)
-        (self.folder / "cargo").mkdir()
+        (self.folder / "cargo").mkdir(exist_ok=True)
         (self.folder / "cargo" / "config.toml").write_text(settings)
 
     def run(self, url, socket, login_file="/nonexistent", command=None, **more):

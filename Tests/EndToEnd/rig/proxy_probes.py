@@ -11,7 +11,7 @@ import threading
 from .bodies import eventually
 from .forwarding import ForwardProxy
 from .local_proxies import PROGRAMS, Unsupported, Wish, proportional_kilobytes
-from .scripted import ScriptedServer, response
+from .scripted import ScriptedServer, end_listening, head_from, response
 from .servers import free_port
 from .terminal import Terminal
 
@@ -39,7 +39,7 @@ class Origin:
     def _serve(self, connection):
         with connection, connection.makefile("rb") as stream, contextlib.suppress(OSError, ValueError):
             while first := stream.readline():
-                head = first + b"".join(iter(stream.readline, b"\r\n"))
+                head = first + head_from(stream)
                 if re.search(rb"(?im)^expect: *100-continue", head):
                     connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
                 self.requests.append(request := [head, None])
@@ -59,7 +59,7 @@ class Origin:
         return stream.read(int(length[1])) if length else b""
 
     def close(self):
-        self.listener.close()
+        end_listening(self.listener)
 
 
 class Bench:

@@ -1,5 +1,7 @@
 """A server that sends what a test wants, and records every byte that it receives, by connection."""
+import contextlib
 import hashlib
+import itertools
 import re
 import socket
 import threading
@@ -44,6 +46,19 @@ class Request:
 def response(status, body=b"", *headers):
     lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+
+
+def head_from(stream):
+    """Reads a head up to its empty line, or to the end of the connection."""
+    return b"".join(itertools.takewhile(lambda line: line != b"\r\n", iter(stream.readline, b"")))
+
+
+def end_listening(listener):
+    """Closes a listening socket. close(2) alone does not wake a thread in accept(2), which would keep the socket listening, the thread
+    running and everything that the server has recorded in memory, until the end of the run."""
+    with contextlib.suppress(OSError):
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
 
 
 class ScriptedServer:
@@ -112,7 +127,7 @@ class ScriptedServer:
         return [request.authorization for request in self.requests]
 
     def close(self):
-        self.listener.close()
+        end_listening(self.listener)
 
 
 def basic_server(user, password, realm="Staff", body=b"welcome"):

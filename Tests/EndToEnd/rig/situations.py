@@ -67,13 +67,14 @@ class Server(ScriptedServer):
 @dataclasses.dataclass
 class Situation:
     """`arguments` may contain {url} and {port}. `differs` maps the names of differences in watchword-curl(7) to the aspects in
-    which they show."""
+    which they show. `is_concurrent`: the requests may arrive in any order."""
     name: str
     arguments: list
     handler: object
     differs: dict = dataclasses.field(default_factory=dict)
     stdin: bytes = b""
     files: dict = dataclasses.field(default_factory=dict)
+    is_concurrent: bool = False
 
 
 ASPECTS = ("exit", "stdout", "requests", "files")
@@ -132,6 +133,8 @@ def run(command, situation, server, environment):
                     files[os.path.relpath(path, folder)] = file.read()
     with server.lock:
         requests, server.requests = server.requests, []
+    if situation.is_concurrent:
+        requests.sort(key=lambda request: request.target)
     return Observation(done.returncode, done.stdout, done.stderr, requests, files)
 
 

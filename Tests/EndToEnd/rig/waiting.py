@@ -17,10 +17,23 @@ def is_ready(file, seconds):
 POLLS = ["7", "271", "73"]
 
 
+#: The numbers of accept4(2).
+ACCEPTS = ["288", "242"]
+
+
+def _system_call(path):
+    with open(path) as file:
+        return file.read().split()[0]
+
+
 def is_polling(process):
     """Whether a child process waits in poll(2)."""
-    with open(f"/proc/{process.pid}/syscall") as file:
-        return file.read().split()[0] in POLLS
+    return _system_call(f"/proc/{process.pid}/syscall") in POLLS
+
+
+def is_accepting(thread):
+    """Whether a thread waits in accept4(2)."""
+    return _system_call(f"/proc/self/task/{thread.native_id}/syscall") in ACCEPTS
 
 
 def is_drained(pipe):

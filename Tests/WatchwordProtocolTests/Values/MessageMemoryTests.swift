@@ -1,4 +1,5 @@
 import JSONText
+import TestServers
 import Testing
 import WatchwordProtocol
 
@@ -37,7 +38,7 @@ struct MessageMemoryTests {
     }
 
     /// The test runs in its own process, in which no other code has installed the wiping allocator.
-    @Test func parsingAloneWipesWhatItFrees() async {
+    @Test(.startsProcess) func parsingAloneWipesWhatItFrees() async {
         await #expect(processExitsWith: .success) {
             try MessageMemoryTests().aTreeIsWipedWhenItIsFreed()
         }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestServers
 import Testing
 
 @testable import WatchwordProtocol
@@ -35,7 +36,7 @@ import Testing
     }
 
     /// The test runs in its own process, because reading the mappings of a large process takes long.
-    @Test("Rule M1: a secret is locked, left out of dumps and wiped in children")
+    @Test("Rule M1: a secret is locked, left out of dumps and wiped in children", .startsProcess)
     func aSecretIsLockedExcludedFromDumpsAndWipedInChildren() async {
         await #expect(processExitsWith: .success) {
             let tests = SecretMemoryTests()

@@ -1,3 +1,4 @@
+import TestServers
 import Testing
 import WatchwordProtocol
 
@@ -23,7 +24,7 @@ struct SecretTests {
         #expect(secret == self.secret("abc"))
     }
 
-    @Test func aCountBeyondTheBlockStopsTheProgram() async {
+    @Test(.startsProcess) func aCountBeyondTheBlockStopsTheProgram() async {
         await #expect(processExitsWith: .failure) { _ = Secret(capacity: 4) { _ in 5 } }
     }
 

@@ -3,7 +3,7 @@ import Glibc
 import WatchwordProtocol
 
 /// Turns the options into fetches.
-extension FetchOptions {
+extension FetchSubcommand {
     /// Returns the URLs of the command, with `{}` and `[]` expanded.
     func targets() throws -> [FetchTarget] {
         let targets = try FetchTarget.all(urls, places)
