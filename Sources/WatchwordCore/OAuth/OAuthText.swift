@@ -73,14 +73,15 @@ enum OAuthText {
             || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
     }
 
-    /// Returns the parameters `names` of a query. One of them that occurs twice or is malformed makes it invalid (RFC 6749
-    /// section 3.1); all others are ignored.
-    static func query(_ text: String, _ names: Set<String>) -> [String: String]? {
+    /// Returns the parameters of a query. One that occurs twice or is malformed makes it invalid (RFC 6749 section 3.1).
+    /// - Parameter names: the parameters to read, if the others are to be ignored.
+    static func query(_ text: String, _ names: Set<String>? = nil) -> [String: String]? {
         var fields: [String: String] = [:]
         for part in text.split(separator: "&") {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = decoded(pair[0]), names.contains(name) else { continue }
-            guard let value = pair.count == 2 ? decoded(pair[1]) : "" else { return nil }
+            let name = decoded(pair[0])
+            if let names, !(name.map(names.contains) ?? false) { continue }
+            guard let name, let value = pair.count == 2 ? decoded(pair[1]) : "" else { return nil }
             guard fields.updateValue(value, forKey: name) == nil else { return nil }  // guard: oauth-parameter-twice
         }
         return fields
