@@ -15,7 +15,7 @@ from .handlers import HANDLERS
 from .helper import ARGUMENTS, CURL, DISPLAY, INSTALLATION, PLANTED_FILES
 from .logins import LOGINS
 from .netrc import NETRC
-from .oauth import OAUTH_CONFIGURATION
+from .oauth import OAUTH, OAUTH_CONFIGURATION
 from .prompts import PROMPTS
 from .upstreams import UPSTREAMS
 from .waiting import WAITING
@@ -27,5 +27,5 @@ GROUPS = {
     "service-manager": SERVICE_MANAGER, "waiting": WAITING, "credentials": CREDENTIALS, "display": DISPLAY,
     "planted-files": PLANTED_FILES, "installation": INSTALLATION, "ntlm": NTLM, "addresses": ADDRESSES, "arguments": ARGUMENTS,
     "curl": CURL, "logins": LOGINS, "handlers": HANDLERS, "netrc": NETRC, "front": FRONT, "prompts": PROMPTS,
-    "upstreams": UPSTREAMS, "oauth-configuration": OAUTH_CONFIGURATION,
+    "upstreams": UPSTREAMS, "oauth-configuration": OAUTH_CONFIGURATION, "oauth": OAUTH,
 }

@@ -90,9 +90,9 @@ final class CredentialDesk {
             let listed = fetches.table.sessionCredentials(of: connection.id.tag, now: context.now)
             let (count, orders) = fetches.change { $0.forget(number: number, pattern: nil, of: connection.id.tag) }
             fetches.perform(orders, connection.cause)
+            // Otherwise the next fetch would get another token without a question.
+            // guard: oauth-forget-token
             if let token = listed.first(where: { $0.id == .session(number) && $0.kind == .token }), count > 0 {
-                // Otherwise the next fetch would get another token without a question.
-                // guard: oauth-forget-token
                 let origin = SpacePattern(
                     scheme: token.pattern.scheme, host: token.pattern.host, port: token.pattern.port)
                 fetches.desks.tokens.forget { pattern, _ in

@@ -132,9 +132,9 @@ extension TokenMachine {
     /// Requests a token from the service that the challenge names, as container registries do.
     private mutating func requestFromRegistry() throws(FetchFailure) -> [Command] {
         // The service gets the password of the user.
-        // guard: oauth-token-service
         guard let realm = query.challenge.realm, let url = try? FetchURL(realm), url.isSecureEnough,
-            let service = rule.issuer.flatMap({ try? FetchURL($0) }), url.origin == service.origin
+            let service = rule.issuer.flatMap({ try? FetchURL($0) }),
+            url.origin == service.origin  // guard: oauth-token-service
         else {
             throw FetchFailure(
                 .loginFailed,
