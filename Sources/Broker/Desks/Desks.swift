@@ -1,5 +1,6 @@
 internal import Logging
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// All desks of one broker. A desk is a class that owns one part of the broker's state, such as the questions or the
 /// bodies. Desks are neither actors nor `Sendable`, and are used only on the broker's executor.
@@ -63,4 +64,12 @@ final class DeskContext {
     }
 
     var now: Duration { clock.now }
+
+    /// Returns the time for the answer to a challenge, or another question. A login in a browser takes as long as its server
+    /// allows.
+    func challengeDeadline(_ challenge: Challenge?) -> Duration {
+        let usual = options.challengeDeadline
+        guard let login = challenge?.login else { return usual }
+        return max(usual, login.expiresAt - clock.sinceEpoch)
+    }
 }

@@ -18,8 +18,6 @@ final class FrontDesk {
     private static let frontsOfClient = 64
 
     private let port: (any FrontPort)?
-    private let context: DeskContext
-    private let audit: AuditRecorder
     private let fetches: FetchRouter
     private let methods: FetchMethods
     private let sender: FrontSender
@@ -31,10 +29,12 @@ final class FrontDesk {
     private var failed: [FrontDescription] = []
 
     init(_ fetches: FetchRouter, _ methods: FetchMethods, _ reference: DeskReference<FrontDesk>) {
-        (port, context, audit) = (fetches.ports.fronts, fetches.context, fetches.audit)
-        (self.fetches, self.methods) = (fetches, methods)
+        (port, self.fetches, self.methods) = (fetches.ports.fronts, fetches, methods)
         sender = FrontSender(fetches, reference)
     }
+
+    private var context: DeskContext { fetches.context }
+    private var audit: AuditRecorder { fetches.audit }
 
     // MARK: Fronts
 

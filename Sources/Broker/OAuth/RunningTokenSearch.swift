@@ -28,20 +28,89 @@ final class RunningTokenSearch {
     }
 }
 
-/// The failures of the last seconds, so that programs that have waited for the same login do not each start it again.
-struct RecentTokenFailures {
-    private static let time = Duration.seconds(5)
+extension RunningTokenSearch {
+    /// Returns the functions that wait, which are called once.
+    func takeCompletions() -> [(TokenOutcome) -> Void] {
+        defer { completions = [] }
+        return completions
+    }
+
+    /// The resource in the log.
+    var resource: String { DisplayURL.text(purpose.resource) }
+}
+
+/// The searches that are under way, and the order in which they use grants.
+struct RunningTokenSearches {
+    private var searches: [Int: RunningTokenSearch] = [:]
+    private var lastNumber = 0
+    /// The searches that use a grant, the first one now: a refresh token is used once.
+    private var users: [TokenGrant.Key: [Int]] = [:]
+
+    var all: [RunningTokenSearch] { searches.values.sorted { $0.number < $1.number } }
+
+    subscript(number: Int) -> RunningTokenSearch? { searches[number] }
+
+    subscript(purpose: TokenQuery.Purpose) -> RunningTokenSearch? { searches.values.first { $0.purpose == purpose } }
+
+    mutating func begin(_ query: TokenQuery) -> RunningTokenSearch {
+        lastNumber += 1
+        let search = RunningTokenSearch(query, number: lastNumber)
+        searches[lastNumber] = search
+        return search
+    }
+
+    /// - Returns: `false` if the search has ended before.
+    mutating func end(_ search: RunningTokenSearch) -> Bool { searches.removeValue(forKey: search.number) != nil }
+
+    /// Returns whether a search uses the grant now. If not, `release` returns it later.
+    mutating func use(_ key: TokenGrant.Key, _ number: Int) -> Bool {
+        if users[key]?.contains(number) != true { users[key, default: []].append(number) }
+        return users[key]?.first == number  // guard: oauth-one-user-of-a-grant
+    }
+
+    /// Ends the use of grants by a search. Returns the next search of each.
+    mutating func release(_ number: Int) -> [(key: TokenGrant.Key, number: Int)] {
+        var next: [(TokenGrant.Key, Int)] = []
+        for (key, numbers) in users where numbers.contains(number) {
+            let rest = numbers.filter { $0 != number }
+            users[key] = rest.isEmpty ? nil : rest
+            if numbers.first == number, let first = rest.first { next.append((key, first)) }
+        }
+        return next
+    }
+}
+
+/// The logins of the last time: those that have failed, so that programs that have waited for the same login do not each start
+/// it again, and those that were made, so that a token which is refused at once does not lead to the next login.
+struct RecentLogins {
+    private static let failureTime = Duration.seconds(5)
+    /// The time in which a refused token is not the fault of its age.
+    private static let freshness = Duration.seconds(60)
 
     private var failures: [TokenQuery.Purpose: (failure: FetchFailure, until: Duration)] = [:]
+    /// When a person last logged in for a resource.
+    private var logins: [String: Duration] = [:]
+
+    mutating func recordLogin(_ purpose: TokenQuery.Purpose, now: Duration) { logins[purpose.resource] = now }
 
     mutating func record(_ failure: FetchFailure, _ purpose: TokenQuery.Purpose, now: Duration) {
         failures = failures.filter { $0.value.until > now }
-        failures[purpose] = (failure, now + Self.time)
+        failures[purpose] = (failure, now + Self.failureTime)
     }
 
     mutating func forget(_ purpose: TokenQuery.Purpose) { failures[purpose] = nil }
 
-    func failure(_ purpose: TokenQuery.Purpose, now: Duration) -> FetchFailure? {
-        failures[purpose].flatMap { $0.until > now ? $0.failure : nil }
+    /// Returns why no search begins now, if that is so.
+    func failure(of query: TokenQuery, now: Duration) -> FetchFailure? {
+        if let (failure, until) = failures[query.purpose], until > now { return failure }
+        // Another login would lead to the next refused token.
+        // guard: oauth-fresh-token-refused
+        guard query.needsLogin, query.rule.flow != .registry, let last = logins[query.rule.resource],
+            now - last < Self.freshness
+        else { return nil }
+        return FetchFailure(
+            .loginFailed,
+            "\(query.url.origin.text) refuses the token of the login that was just made; check issuer, scopes and resource"
+        )
     }
 }

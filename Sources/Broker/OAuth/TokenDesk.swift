@@ -8,22 +8,13 @@ final class TokenDesk {
     /// login.
     private static let patience = Duration.seconds(5)
 
-    let context: DeskContext
-    let questions: QuestionDesk
     let fetches: FetchRouter
     private let fronts: FrontDesk
     let reference: DeskReference<TokenDesk>
     let client: AuthorizationClient
     let grants: GrantStore
-    private var searches: [Int: RunningTokenSearch] = [:]
-    private var lastNumber = 0
-    private var failures = RecentTokenFailures()
-    /// The searches that use a grant, the first one now: a refresh token is used once.
-    private var users: [TokenGrant.Key: [Int]] = [:]
-    /// When a person last logged in for a resource.
-    private var logins: [String: Duration] = [:]
-    /// The time in which a refused token is not the fault of its age.
-    private static let freshness = Duration.seconds(60)
+    private var searches = RunningTokenSearches()
+    private var recent = RecentLogins()
     /// The timers that renew tokens, by the purpose of the token.
     var renewals: [TokenQuery.Purpose: DeadlineTimer] = [:]
 
@@ -31,11 +22,14 @@ final class TokenDesk {
         _ fetches: FetchRouter, _ methods: FetchMethods, _ fronts: FrontDesk, _ keyring: KeyringDesk,
         _ reference: DeskReference<TokenDesk>
     ) {
-        (context, questions) = (fetches.context, fetches.desks.questions)
         (self.fetches, self.fronts, self.reference) = (fetches, fronts, reference)
         client = AuthorizationClient(methods, fetches)
         grants = GrantStore(keyring, reference)
     }
+
+    var context: DeskContext { fetches.context }
+
+    private var questions: QuestionDesk { fetches.desks.questions }
 
     private var clock: TokenMachine.Clock {
         TokenMachine.Clock(now: context.now, sinceEpoch: context.clock.sinceEpoch)
@@ -48,15 +42,17 @@ final class TokenDesk {
         fetches.beginWait(of: fetch)
         // A parked fetch has no connection at which it could wait for a login.
         let mayAsk = query.mayAsk && fetch.delivery != .result
-        if let failure = failure(of: query) { return fetches.report(.obtained(.failed(failure)), of: fetch.id) }
-        if let search = search(for: query) {
+        if let failure = recent.failure(of: query, now: context.now) {
+            return fetches.report(.obtained(.failed(failure)), of: fetch.id)
+        }
+        if let search = searches[query.purpose] {
             fetch.tokenSearch = search.number
             search.machine.mayAsk = search.machine.mayAsk || mayAsk
             search.waiting[fetch.id] = mayAsk
             if let login = search.machine.login { show(login, to: fetch.id, of: search) }
             return
         }
-        let search = begin(query)
+        let search = searches.begin(query)
         fetch.tokenSearch = search.number
         search.machine.mayAsk = mayAsk
         search.waiting[fetch.id] = mayAsk
@@ -64,40 +60,16 @@ final class TokenDesk {
         advance(search.number, .started)
     }
 
-    /// Returns why no search begins now, if that is so.
-    private func failure(of query: TokenQuery) -> FetchFailure? {
-        if let failure = failures.failure(query.purpose, now: context.now) { return failure }
-        // Another login would lead to the next refused token.
-        // guard: oauth-fresh-token-refused
-        guard query.needsLogin, query.rule.flow != .registry, let last = logins[query.rule.resource],
-            context.now - last < Self.freshness
-        else { return nil }
-        return FetchFailure(
-            .loginFailed,
-            "\(query.url.origin.text) refuses the token of the login that was just made; check issuer, scopes and resource")
-    }
-
     /// Obtains a token without asking a person.
     /// - Parameter completion: called on the broker's executor.
     func obtain(_ query: TokenQuery, completion: @escaping (TokenOutcome) -> Void) {
-        if let search = search(for: query) {
+        if let search = searches[query.purpose] {
             if search.machine.login != nil { return completion(.nothing) }
             return search.completions.append(completion)
         }
-        let search = begin(query)
+        let search = searches.begin(query)
         search.completions.append(completion)
         advance(search.number, .started)
-    }
-
-    private func search(for query: TokenQuery) -> RunningTokenSearch? {
-        searches.values.first { $0.purpose == query.purpose }
-    }
-
-    private func begin(_ query: TokenQuery) -> RunningTokenSearch {
-        lastNumber += 1
-        let search = RunningTokenSearch(query, number: lastNumber)
-        searches[lastNumber] = search
-        return search
     }
 
     /// The fetch continues with another command than the question about its login.
@@ -139,7 +111,7 @@ final class TokenDesk {
             client.send(request, for: search.client) { [reference] reply in
                 reference.post { $0.advance(number, .replied(reply)) }
             }
-        case .lookUp(let key): lookUp(key, search)
+        case .lookUp(let key): if searches.use(key, number) { read(key, number) }
         case .store(let grant):
             grants.store(grant) { [reference] in reference.post { $0.advance(number, .stored) } }
         case .forget(let key): grants.forget(key)
@@ -161,23 +133,13 @@ final class TokenDesk {
 
     // MARK: Grants
 
-    /// Reads a grant, after the searches that use it now.
-    private func lookUp(_ key: TokenGrant.Key, _ search: RunningTokenSearch) {
-        if users[key]?.contains(search.number) != true { users[key, default: []].append(search.number) }
-        if users[key]?.first == search.number { read(key, search.number) }  // guard: oauth-one-user-of-a-grant
-    }
-
     private func read(_ key: TokenGrant.Key, _ number: Int) {
         grants.find(key) { [reference] grant in reference.post { $0.advance(number, .found(grant)) } }
     }
 
-    /// Ends the use of a grant by a search, and lets the next one read it.
+    /// Ends the use of grants by a search, and lets the next ones read them.
     private func release(_ number: Int) {
-        for (key, numbers) in users where numbers.contains(number) {
-            let rest = numbers.filter { $0 != number }
-            users[key] = rest.isEmpty ? nil : rest
-            if numbers.first == number, let next = rest.first { read(key, next) }
-        }
+        for (key, next) in searches.release(number) { read(key, next) }
     }
 
     // MARK: Ends
@@ -206,11 +168,11 @@ final class TokenDesk {
         case .token(let credential):
             context.log.info("token obtained", metadata: ["resource": "\(search.resource)"])
             planRenewal(of: credential, search.machine.query)
-            if search.hasAsked { logins[search.purpose.resource] = context.now }
+            if search.hasAsked { recent.recordLogin(search.purpose, now: context.now) }
         case .failed(let failure):
             context.log.notice(
                 "no token", metadata: ["resource": "\(search.resource)", "reason": "\(failure.text)"])
-            failures.record(failure, search.purpose, now: context.now)
+            recent.record(failure, search.purpose, now: context.now)
             client.forgetDocuments()
         case .login, .nothing, .needsConsent: break
         }
@@ -218,7 +180,7 @@ final class TokenDesk {
         close(search)
         for completion in completions { completion(outcome) }
         for fetch in waiting.compactMap({ fetches[$0] }) {
-            if questions.isAskedToLogIn(fetch) {
+            if questions.question(of: fetch)?.challenge?.login != nil {
                 answer(fetch, outcome)
             } else {
                 fetches.report(.obtained(outcome), of: fetch.id)
@@ -230,12 +192,12 @@ final class TokenDesk {
     private func answer(_ fetch: RunningFetch, _ outcome: TokenOutcome) {
         switch outcome {
         case .token(let credential):
-            questions.answer(fetch, .credential(.login(credential)), event: .loggedIn(credential))
-        case .failed(let failure) where failure.kind == .challengeCancelled: questions.answer(fetch, .cancel)
+            questions.endLogin(of: fetch, .credential(.login(credential)), event: .loggedIn(credential))
+        case .failed(let failure) where failure.kind == .challengeCancelled: questions.endLogin(of: fetch, .cancel)
         case .failed(let failure):
-            questions.withdrawLogin(of: fetch)
+            questions.endLogin(of: fetch, nil)
             fetches.cancel(fetch, failure)
-        case .login, .nothing, .needsConsent: questions.answer(fetch, .proceed)
+        case .login, .nothing, .needsConsent: questions.endLogin(of: fetch, .proceed)
         }
     }
 
@@ -243,15 +205,15 @@ final class TokenDesk {
     func endSearches(where isMeant: (Origin) -> Bool = { _ in true }) {
         let failure = FetchFailure(
             .loginFailed, "the login was ended, because logins were forgotten meanwhile; try again")
-        for search in searches.values {
+        for search in searches.all {
             guard let origin = try? FetchURL(search.purpose.resource).origin, isMeant(origin) else { continue }
             finish(search, .failed(failure))
-            failures.forget(search.purpose)
+            recent.forget(search.purpose)
         }
     }
 
     private func close(_ search: RunningTokenSearch) {
-        guard searches.removeValue(forKey: search.number) != nil else { return }
+        guard searches.end(search) else { return }
         release(search.number)
         search.timer = nil
         for visit in search.visits.values { fronts.answer(visit, .failed) }
@@ -261,13 +223,4 @@ final class TokenDesk {
         search.front = nil
         for id in search.waiting.keys { fetches[id]?.tokenSearch = nil }
     }
-}
-
-extension RunningTokenSearch {
-    fileprivate func takeCompletions() -> [(TokenOutcome) -> Void] {
-        defer { completions = [] }
-        return completions
-    }
-
-    fileprivate var resource: String { DisplayURL.text(purpose.resource) }
 }

@@ -17,7 +17,8 @@ extension QuestionDesk {
             do throws(InvalidParams) {
                 // Only agents can stop the prompts of a program, because agents show prompts for all programs.
                 // guard: stopping-is-for-agents
-                let answer = isForAgent(id) ? try AgentAnswer(json) : AgentAnswer(try ChallengeAnswer(json))
+                let answer =
+                    self[id]?.isForAgent == true ? try AgentAnswer(json) : AgentAnswer(try ChallengeAnswer(json))
                 accept(answer, to: id, from: connection)
             } catch {
                 refuse(id, error)
@@ -26,15 +27,13 @@ extension QuestionDesk {
             receive(error, id, from: connection)
         // A malformed reply is a cancel (SECURITY-RULES P13), but not from an agent: a cancel of an agent applies to
         // all programs with the same challenge.
-        case .broken where !isForAgent(id):
+        case .broken where self[id]?.isForAgent != true:
             accept(AgentAnswer(.cancel), to: id, from: connection)
         case .broken:
             // guard: a-malformed-reply-is-no-cancel
             receive(RPCError(.invalidRequest, "malformed reply"), id, from: connection)
         }
     }
-
-    private func isForAgent(_ id: String) -> Bool { self[id]?.isForAgent ?? false }
 
     /// Fails the fetch after an invalid answer. No credential is sent (SEMANTICS rule 26).
     private func refuse(_ id: String, _ problem: InvalidParams) {
@@ -63,7 +62,7 @@ extension QuestionDesk {
         guard let answer = params.answer else {
             return .invalid(problem: params.problem ?? "not an answer")
         }
-        guard !answer.stopsAsking || isForAgent(id) else {
+        guard !answer.stopsAsking || self[id]?.isForAgent == true else {
             return .invalid(problem: "answer.stopAsking is for agents")
         }
         guard let pending = asked.challenges.settle(id) else { return .gone }
@@ -104,21 +103,18 @@ extension QuestionDesk {
 
     // MARK: Logins in a browser
 
-    func isAskedToLogIn(_ fetch: RunningFetch) -> Bool { question(of: fetch)?.challenge?.login != nil }
-
-    /// Answers the question about a login, because the login has ended.
-    /// - Parameter event: the event for the fetch, if it is not that of the answer.
-    func answer(_ fetch: RunningFetch, _ answer: ChallengeAnswer, event: FetchTable.Event? = nil) {
+    /// Withdraws the question about a login that has ended, and answers it.
+    /// - Parameters:
+    ///   - answer: `nil` if the login has failed, and the caller ends the fetch.
+    ///   - event: the event for the fetch, if it is not that of the answer.
+    func endLogin(of fetch: RunningFetch, _ answer: ChallengeAnswer?, event: FetchTable.Event? = nil) {
         guard let question = question(of: fetch) else { return }
         takeBack(question, because: .answered)
+        guard let answer else {
+            _ = close(question.id)
+            return
+        }
         resolve(question.id, with: answer, by: "browser", event: event)
-    }
-
-    /// Withdraws the question about a login that has failed.
-    func withdrawLogin(of fetch: RunningFetch) {
-        guard let question = question(of: fetch) else { return }
-        takeBack(question, because: .answered)
-        _ = close(question.id)
     }
 
     // MARK: Effects on other questions

@@ -62,7 +62,7 @@ extension QuestionDesk {
             challengeID: question.id, fetchID: fetch.id.description, challenge: challenge,
             requester: clients.owner(of: fetch)?.requester
                 ?? Requester(name: nil, pid: 0, subject: Subject(.unknown, "")),
-            deadlineMs: deadline(of: challenge).wholeMilliseconds)
+            deadlineMs: context.challengeDeadline(challenge).wholeMilliseconds)
         let delivery = question.delivery(of: challenge, in: fetch)
         guard delivery != .result else { return park(fetch, params, of: connection) }
         params.handledRequest = challenge.isForHandler ? fetch.owner?.requestID : nil
@@ -74,13 +74,6 @@ extension QuestionDesk {
             let request = connection.request(.authChallenge, params.json)
             asked(connection.id).challenges.add(params, request: request)
         }
-    }
-
-    /// Returns the time for the answer to a question. A login in a browser takes as long as its server allows.
-    func deadline(of challenge: Challenge?) -> Duration {
-        let usual = context.options.challengeDeadline
-        guard let login = challenge?.login else { return usual }
-        return max(usual, login.expiresAt - context.clock.sinceEpoch)
     }
 
     // MARK: Limits

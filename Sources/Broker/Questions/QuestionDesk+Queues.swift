@@ -50,7 +50,7 @@ extension QuestionDesk {
     private func deliver(_ question: PendingQuestion, to connection: ClientConnection) {
         // guard: a-delivered-question-waits-no-longer
         if question.isForAgent { fetches.change { $0.delivered(question.fetch, fetches.environment) } }
-        setDeadline(deadline(of: question.challenge), of: question.id)
+        setDeadline(context.challengeDeadline(question.challenge), of: question.id)
         guard let fetch = fetches[question.fetch] else { return }
         switch question.content {
         case .challenge(let challenge): deliver(challenge, question, of: fetch, to: connection)

@@ -49,7 +49,7 @@ struct CredentialSearch: Sendable {
         return challenge.canCarry(candidate.credential, at: challenger)
             && problem(with: candidate.credential, at: challenger, context) == nil
             && !situation[challenger].hasRefused(candidate.credential, in: space)
-            && !situation[challenger].isTooNarrow(candidate.credential, for: challenge)
+            && !situation[challenger].tokens.isTooNarrow(candidate.credential, for: challenge)
             && !situation.consent.isRefused(situation.consent.use(of: candidate, in: space, context))
     }
 
@@ -85,5 +85,16 @@ struct CredentialSearch: Sendable {
         if isOfFormerNetrc(candidate.source, since: candidate.mark, context) { return true }
         guard candidate.source.isStored, let mark = candidate.mark else { return false }
         return !context.forgets.isCurrent(mark, for: space, user: candidate.credential.shownUser)
+    }
+
+    // MARK: Tokens
+
+    /// Returns the rule by which a token for this challenge is obtained, if any. A token is a stored credential.
+    func tokenRule(for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext) -> OAuthRule?
+    {
+        guard case .bearer = challenge, space.proxyType == nil, situation.mayUseStorage(for: space, context) else {
+            return nil
+        }
+        return context.environment.tokens.rule(for: chain.hop.url)
     }
 }

@@ -92,9 +92,9 @@ struct FetchMachine: Sendable {
             (.needingBody, .aborted(let failure)):
             fail(failure, &context)
         // No other state waits for these events.
-        case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn), (_, .unanswered), (_, .notAsked),
-            (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained), (_, .supplied),
-            (_, .resumed),
+        case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn), (_, .unanswered),
+            (_, .notAsked), (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained),
+            (_, .supplied), (_, .resumed),
             (.finished, .aborted):
             fail(.unexpectedEvent, &context)
         }

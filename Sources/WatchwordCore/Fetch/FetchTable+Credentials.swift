@@ -25,6 +25,16 @@ extension FetchTable {
         }
     }
 
+    /// Whether a token of the session was used after `time`.
+    public func wasUsed(_ token: LoginCredential, since time: Duration) -> Bool {
+        context.session.wasUsed(token, since: time)
+    }
+
+    /// Replaces a token of the session by its successor.
+    public mutating func replace(_ token: LoginCredential, with next: LoginCredential) {
+        context.session.replace(token, with: next)
+    }
+
     /// Stages a credential in the session before any server has seen it. Returns its number.
     public mutating func give(
         _ credential: LoginCredential, for pattern: SpacePattern, of client: ClientTag, now: Duration

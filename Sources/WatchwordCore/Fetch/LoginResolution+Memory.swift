@@ -61,7 +61,7 @@ extension LoginResolution {
     /// again for the same scope (SEMANTICS rule 29).
     mutating func recordTooNarrow(_ attempt: Attempt, for wanted: AnswerableChallenge, _ context: inout FetchContext) {
         context.queues.endAttempt(by: intent.id, in: attempt.space)
-        search.situation[attempt.challenger].recordTooNarrow(attempt.credential, for: wanted)
+        search.situation[attempt.challenger].tokens.recordTooNarrow(attempt.credential, for: wanted)
     }
 
     /// Remembers a login that the server has accepted, as its persistence allows.

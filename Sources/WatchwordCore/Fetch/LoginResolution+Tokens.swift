@@ -82,32 +82,3 @@ extension LoginResolution {
         if question.login != nil { search.situation[search.situation.challenger(of: question)].tokens.outcome = nil }
     }
 }
-
-extension CredentialSearch {
-    /// Returns the rule by which a token for this challenge is obtained, if any. A token is a stored credential.
-    func tokenRule(for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext) -> OAuthRule?
-    {
-        guard case .bearer = challenge, space.proxyType == nil, situation.mayUseStorage(for: space, context) else {
-            return nil
-        }
-        return context.environment.tokens.rule(for: chain.hop.url)
-    }
-}
-
-/// The search of one fetch for a token of one server.
-struct TokenSearch: Sendable, Equatable {
-    /// The last outcome, until it is of no more use.
-    var outcome: TokenOutcome?
-    private var purposes: Set<TokenQuery.Purpose> = []
-    private var hasWidened = false
-
-    /// Returns `false` if a token was obtained for this purpose before, or a wider one was, and this should be wider again.
-    mutating func begin(_ query: TokenQuery) -> Bool {
-        outcome = nil
-        if query.challenge.isInsufficient, query.rule.flow != .registry {
-            guard !hasWidened else { return false }  // guard: oauth-widened-once
-            hasWidened = true
-        }
-        return purposes.insert(query.purpose).inserted
-    }
-}

@@ -52,7 +52,7 @@ struct LoginResolution: Sendable {
         guard search.situation.mayUse(deferred.source, for: space, context),
             !search.isForgotten(deferred, in: space, context),  // guard: forget-deferred
             !search.situation[offers.challenger].hasRefused(deferred.credential, in: space),
-            !search.situation[offers.challenger].isTooNarrow(deferred.credential, for: asked),
+            !search.situation[offers.challenger].tokens.isTooNarrow(deferred.credential, for: asked),
             !search.situation.consent.isRefused(search.situation.consent.use(of: deferred, in: space, context))
         else { return nil }
         var question = question
@@ -215,7 +215,7 @@ struct LoginResolution: Sendable {
         guard own != nil || isShared, search.situation.mayUse(own?.source ?? source, for: space, context),
             intent.access.subject == nil || own != nil || [.client, .agent].contains(source),
             !search.situation[offers.challenger].hasRefused(credential, in: space),
-            !search.situation[offers.challenger].isTooNarrow(credential, for: asked),
+            !search.situation[offers.challenger].tokens.isTooNarrow(credential, for: asked),
             asked.canCarry(credential, at: offers.challenger),
             search.problem(with: credential, at: offers.challenger, context) == nil,  // guard: waiting-fetch-path
             own.map({ $0.credential.isSame(as: credential) }) ?? true

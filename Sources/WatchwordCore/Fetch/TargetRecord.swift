@@ -7,18 +7,10 @@ struct TargetRecord: Sendable, Equatable {
         let scheme: String
     }
 
-    private struct TooNarrow: Sendable, Equatable {
-        let credential: LoginCredential
-        let realm: ExactText?
-        /// The scope that the server requires; `nil` if it has named none.
-        let scope: BearerScope?
-    }
-
     /// The count of failed attempts (`previousFailureCount` in challenges).
     private(set) var failures = 0
     private var refused: [Attempt] = []
     private var rejected: Set<Rejection> = []
-    private var tooNarrow: [TooNarrow] = []
     private var refusedCertificates: [CertificateCredential] = []
     /// The client's answers to `auth/canAuthenticate`.
     var canAuthenticate: [ProtectionSpace: Bool] = [:]
@@ -83,19 +75,6 @@ struct TargetRecord: Sendable, Equatable {
 
     func hasRejected(_ challenge: AnswerableChallenge, in space: ProtectionSpace) -> Bool {
         rejected.contains(Rejection(space: space, scheme: challenge.scheme))
-    }
-
-    mutating func recordTooNarrow(_ token: LoginCredential, for wanted: AnswerableChallenge) {
-        tooNarrow.append(TooNarrow(credential: token, realm: wanted.realm, scope: wanted.scope))
-    }
-
-    /// Whether this fetch knows that the scope of the token is insufficient for `challenge`.
-    func isTooNarrow(_ token: LoginCredential, for challenge: AnswerableChallenge) -> Bool {
-        tooNarrow.contains { known in
-            guard challenge.authenticationMethod == .bearer, known.realm == challenge.realm else { return false }
-            let isMeant = known.scope.map { challenge.scope?.covers($0) ?? false } ?? true
-            return isMeant && known.credential.isSame(as: token)
-        }
     }
 
     mutating func recordRefusal(of certificate: CertificateCredential) {

@@ -51,7 +51,8 @@ struct BrowserLogin: Sendable {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let path = String(parts[0])
         if Self.isSame(path, startPath) { return .start }
-        guard path == Self.callbackPath, parts.count == 2, let fields = OAuthText.query(String(parts[1]), ["state", "iss", "code", "error"]),
+        guard path == Self.callbackPath, parts.count == 2,
+            let fields = OAuthText.query(String(parts[1]), ["state", "iss", "code", "error"]),
             Self.isSame(fields["state"] ?? "", state)  // guard: oauth-state
         else { return .stray }
         // RFC 9207 section 2.4. Checked also if it is not announced.

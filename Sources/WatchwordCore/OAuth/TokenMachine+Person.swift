@@ -47,10 +47,11 @@ extension TokenMachine {
 
     private mutating func openLogin(at address: String, _ clock: Clock) throws(FetchFailure) -> [Command] {
         guard let server, let client else { throw .unexpectedEvent }
-        let login = try BrowserLogin(server, client, scopes: scopes, resource: resource, at: address)
+        let login = try BrowserLogin(server, client, scopes: target.scopes, resource: target.resource, at: address)
         state = .waitingForBrowser(login)
         let shown = TokenLogin(
-            issuer: server.issuer, clientID: client.id, scopes: scopes, url: "http://\(address)\(login.startPath)",
+            issuer: server.issuer, clientID: client.id, scopes: target.scopes,
+            url: "http://\(address)\(login.startPath)",
             device: nil, expiresAt: clock.sinceEpoch + Self.loginTime)
         return ask(shown, wakeAt: clock.now + Self.loginTime)
     }
@@ -66,7 +67,7 @@ extension TokenMachine {
         case .code(let code):
             state = .exchanging(login, visit: number)
             self.login = nil
-            return [.send(try login.request(for: code, resource: resource))]
+            return [.send(try login.request(for: code, resource: self.target.resource))]
         case .refused(let code):
             return [.answer(.failed, number: number)]
                 + finish(.failed(code == "access_denied" ? declined : refused(code)))
@@ -104,8 +105,7 @@ extension TokenMachine {
     private mutating func requestCode(_ server: AuthorizationServer) throws(FetchFailure) -> [Command] {
         guard let client else { throw .login(at: server.issuer, "no client-id is configured") }
         var form: [(String, Secret)] = []
-        if !scopes.isEmpty { form.append(("scope", Secret(joining: [.text(scopes.joined(separator: " "))]))) }
-        if let resource { form.append(("resource", Secret(joining: [.text(resource)]))) }
+        form += target.scopeParameter + target.resourceParameter
         state = .requestingCode
         let endpoint = try server.required(\.device, "device authorization")
         return [.send(OAuthRequest(endpoint, form: form, client: client, server))]
@@ -116,7 +116,7 @@ extension TokenMachine {
         let login = try DeviceLogin(server, client, reply, now: clock.now)
         state = .waitingForDevice(login)
         let shown = TokenLogin(
-            issuer: server.issuer, clientID: client.id, scopes: scopes, url: login.url,
+            issuer: server.issuer, clientID: client.id, scopes: target.scopes, url: login.url,
             device: TokenLogin.DeviceCode(userCode: login.userCode, completeURL: login.completeURL),
             expiresAt: clock.sinceEpoch + login.expiry - clock.now)
         return ask(shown, wakeAt: clock.now + login.interval)

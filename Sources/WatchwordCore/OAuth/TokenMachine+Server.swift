@@ -38,9 +38,9 @@ extension TokenMachine {
                     + "\(reply.status)); set issuer in the configuration")
         }
         let found = try ProtectedResource(reply.body, for: query.url)
-        resource = resource ?? found.identifier
-        foundPath = found.path
-        if scopes.isEmpty { scopes = found.scopes.united(with: []) }
+        target.resource = target.resource ?? found.identifier
+        target.path = found.path
+        if target.scopes.isEmpty { target.scopes = found.scopes.united(with: []) }
         return try findServer(found.issuer)
     }
 
@@ -94,14 +94,14 @@ extension TokenMachine {
             // A scope that the server did not grant is not requested again (RFC 6749 section 3.3).
             let denied = grant.denied.filter(query.challenge.scopes.contains)
             guard denied.isEmpty else { throw notGranted(denied) }  // guard: oauth-denied-scope
-            scopes = scopes.united(with: grant.scopes)
+            target.scopes = target.scopes.united(with: grant.scopes)
             return try askPerson(clock)
         }
         if query.needsLogin { return try askPerson(clock) }
         guard let server, let client else { throw .unexpectedEvent }
         state = .refreshing(grant)
         var form = [("grant_type", Secret(joining: [.text("refresh_token")])), ("refresh_token", grant.refresh)]
-        if let resource { form.append(("resource", Secret(joining: [.text(resource)]))) }
+        form += target.resourceParameter
         return [.send(OAuthRequest(try server.required(\.token, "token"), form: form, client: client, server))]
     }
 
@@ -123,8 +123,7 @@ extension TokenMachine {
         guard let server, let client else { throw .unexpectedEvent }
         prepareProver()
         var form = [("grant_type", Secret(joining: [.text("client_credentials")]))]
-        if !scopes.isEmpty { form.append(("scope", Secret(joining: [.text(scopes.joined(separator: " "))]))) }
-        if let resource { form.append(("resource", Secret(joining: [.text(resource)]))) }
+        form += target.scopeParameter + target.resourceParameter
         state = .requesting
         return [.send(OAuthRequest(try server.required(\.token, "token"), form: form, client: client, server))]
     }
@@ -175,7 +174,7 @@ extension TokenMachine {
         {
             throw .login(at: key.issuer, "its ID token is not for this login")
         }
-        let granted = token.scopes ?? previous?.scopes ?? scopes
+        let granted = token.scopes ?? previous?.scopes ?? target.scopes
         let missing = query.challenge.scopes.filter { !granted.contains($0) }
         var credential = LoginCredential(form: .token, secret: token.access, persistence: .forSession)
         credential.path = resourcePath
@@ -195,7 +194,7 @@ extension TokenMachine {
         grant.access = token.access
         grant.proofKey = prover?.key
         // A renewal requests no scopes.
-        grant.denied = (previous?.denied ?? scopes).filter { !granted.contains($0) }
+        grant.denied = (previous?.denied ?? target.scopes).filter { !granted.contains($0) }
         self.grant = grant
         state = .storing(outcome, visit: visit)
         login = nil
@@ -206,7 +205,7 @@ extension TokenMachine {
     private var resourcePath: ExactText? {
         guard let url = try? FetchURL(rule.resource) else { return nil }
         // A table may be for a whole server with several resources.
-        let path = foundPath.map { LoginCredential.path(url.path, covers: $0) ? $0 : url.path } ?? url.path
+        let path = target.path.map { LoginCredential.path(url.path, covers: $0) ? $0 : url.path } ?? url.path
         return path == "/" ? nil : path
     }
 

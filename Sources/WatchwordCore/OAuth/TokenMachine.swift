@@ -70,11 +70,7 @@ public struct TokenMachine: Sendable {
     public var mayAsk: Bool
     var state = State.ready
     var server: AuthorizationServer?
-    /// The value of `resource` in requests (RFC 8707).
-    var resource: String?
-    var scopes: [String]
-    /// The path of the resource, if it was found by its metadata.
-    var foundPath: ExactText?
+    var target: TokenTarget
     /// The grant whose renewal the server has refused without a reason. It is replaced by the next login.
     var grant: TokenGrant?
     var registered: OAuthClient?
@@ -90,7 +86,8 @@ public struct TokenMachine: Sendable {
 
     public init(_ query: TokenQuery) {
         self.query = query
-        (mayAsk, scopes, resource) = (query.mayAsk, query.scopes, query.rule.resourceIndicator)
+        mayAsk = query.mayAsk
+        target = TokenTarget(resource: query.rule.resourceIndicator, scopes: query.scopes)
     }
 
     var rule: OAuthRule { query.rule }

@@ -45,7 +45,8 @@ public struct TokenQuery: Sendable, Equatable {
     }
 
     init(
-        rule: OAuthRule, url: FetchURL, challenge: BearerParameters, needsLogin: Bool, isConsented: Bool = true, mayAsk: Bool
+        rule: OAuthRule, url: FetchURL, challenge: BearerParameters, needsLogin: Bool, isConsented: Bool = true,
+        mayAsk: Bool
     ) {
         (self.rule, self.url, self.challenge) = (rule, url, challenge)
         (self.needsLogin, self.isConsented, self.mayAsk) = (needsLogin, isConsented, mayAsk)

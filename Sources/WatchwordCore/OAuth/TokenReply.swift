@@ -40,7 +40,7 @@ struct IssuedToken: Sendable, Equatable {
     /// Whether the token is bound to the key of the broker (RFC 9449 section 5).
     let isBound: Bool
     let refresh: Secret?
-    /// The lifetime; `nil` if the server has named none.
+    /// The lifetime; `nil` if the server has named none, or none that can pass: such a token is used until it is refused.
     let lifetime: Duration?
     /// The granted scopes; `nil` if they are those that were requested.
     let scopes: [String]?

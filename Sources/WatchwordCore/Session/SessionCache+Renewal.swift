@@ -1,4 +1,4 @@
-public import WatchwordProtocol
+internal import WatchwordProtocol
 
 /// Tokens that the broker renews before they expire.
 extension SessionCache {
@@ -16,17 +16,5 @@ extension SessionCache {
             next.scope = next.scope ?? credential.scope
             credential = next
         }
-    }
-}
-
-extension FetchTable {
-    /// Whether a token of the session was used after `time`.
-    public func wasUsed(_ token: LoginCredential, since time: Duration) -> Bool {
-        context.session.wasUsed(token, since: time)
-    }
-
-    /// Replaces a token of the session by its successor.
-    public mutating func replace(_ token: LoginCredential, with next: LoginCredential) {
-        context.session.replace(token, with: next)
     }
 }
