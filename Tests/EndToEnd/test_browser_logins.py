@@ -29,7 +29,7 @@ def test_a_login_in_the_browser_answers_the_challenge(stage, site):
     assert page.status == 200 and b"logged in" in page.body and page.header("Cache-Control") == "no-store"
     cancelled = client.notifications.get(timeout=10)
     assert cancelled["method"] == "$/cancelRequest" or cancelled["params"].get("reason") == "answered", cancelled
-    # The next request sends the token unasked, and nobody is asked.
+    # The next request sends the token unasked.
     assert client.fetch(site.url)["result"]["exchanges"] == 1
     assert site.sent_tokens() == [None, site.server.access_tokens[0].value, site.server.access_tokens[0].value]
     assert not site.server.problems and not site.resource.problems
@@ -257,7 +257,7 @@ def test_a_program_that_logs_in_itself_gets_the_token(stage, site):
         assert credential["token"] == site.server.access_tokens[0].value and "refreshToken" not in credential
         client.call("session/clear")
         assert other.call("credential/get", {"protectionSpace": space})["error"]["data"]["kind"] == "unknownCredential"
-    assert client.challenges.empty(), "nobody is asked"
+    assert client.challenges.empty(), "no respondent is asked"
 
 
 def test_the_helper_prints_a_token_and_renews_it(stage, site, gnome):

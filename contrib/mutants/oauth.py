@@ -49,4 +49,12 @@ OAUTH = [
     ("oauth-listener-host", 'answer.request.host == "127.0.0.1:\\(port)"', 'answer.request.host != ""',
      "Tests/EndToEnd/test_browser_login_attacks.py"),
     ("oauth-forget-token", "count > 0", "count > 9", "Tests/EndToEnd/test_browser_logins.py"),
+    ("oauth-sent-once", STATEMENT, "", "Tests/EndToEnd/test_browser_login_edges.py"),
+    ("oauth-search-ends-with-the-session", STATEMENT, "", "Tests/EndToEnd/test_browser_login_edges.py"),
+    ("oauth-renewal-of-a-removed-rule", "context.options.oauthRules.contains(query.rule)", "!query.mayAsk", "Tests/EndToEnd/test_browser_login_edges.py"),
+    ("oauth-fresh-token-refused", "query.needsLogin,", "query.needsLogin, query.rule.resource.isEmpty,", "Tests/EndToEnd/test_browser_login_edges.py"),
+    ("oauth-one-user-of-a-grant", "first == number", "contains(number) == true", "Tests/EndToEnd/test_browser_login_edges.py"),
+    ("oauth-login-of-a-sandbox", STATEMENT, "", "Tests/EndToEnd/test_browser_login_edges.py"),
+    ("oauth-widened-once", STATEMENT, "", "Tests/EndToEnd/test_browser_login_edges.py"),
+    ("oauth-consent-before-renewal", STATEMENT, "", "Tests/EndToEnd/test_browser_login_edges.py"),
 ]

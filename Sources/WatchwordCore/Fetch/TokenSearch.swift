@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// The search of one fetch for a token of one server: what was obtained, and which scopes were too narrow.
+/// The search of one fetch for a token of one server: the last outcome, and the scopes that were too narrow.
 struct TokenSearch: Sendable, Equatable {
     private struct TooNarrow: Sendable, Equatable {
         let credential: LoginCredential

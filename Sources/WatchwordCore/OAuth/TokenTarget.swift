@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// What a token is requested for.
+/// The parameters of a request for a token that say what the token is for.
 struct TokenTarget: Sendable {
     /// The value of `resource` in requests (RFC 8707).
     var resource: String?

@@ -42,7 +42,7 @@ import WatchwordProtocol
         #expect(try login(["expires_in": .integer(value)]).expiry == .seconds(100 + seconds))
     }
 
-    @Test("RFC 8628 section 3.5: slow_down adds five seconds for good, and a failure of the network doubles the time")
+    @Test("RFC 8628 section 3.5: slow_down adds five seconds to each later wait, a failed request doubles it")
     func theIntervalGrows() throws {
         var login = try login(["interval": 2])
         login.slowDown()

@@ -65,7 +65,7 @@ import WatchwordProtocol
         #expect(run.token?.secret == secret("a1") && run.commands.count == 1)
     }
 
-    @Test("RFC 8628 section 3.5: slow_down adds five seconds for good")
+    @Test("RFC 8628 section 3.5: slow_down adds five seconds to each later wait")
     func slowDownAddsFiveSecondsForGood() throws {
         var run = try showingCode()
         poll(&run, "slow_down")

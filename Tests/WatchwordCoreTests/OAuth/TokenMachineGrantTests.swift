@@ -22,7 +22,7 @@ import WatchwordProtocol
         run.find(grant())
         let request = try #require(run.request)
         #expect(request.url.text == "https://as.example/token")
-        // Without `scope`: the server keeps what was granted.
+        // Without `scope`: the granted scopes stay.
         #expect(
             request.form == [
                 "grant_type": "refresh_token", "refresh_token": "r1", "client_id": "me", "resource": "urn:api",
@@ -139,7 +139,7 @@ import WatchwordProtocol
     }
 
     @Test(
-        "An error of the configuration is no question",
+        "An error of the configuration leads to no question",
         arguments: ["invalid_client", "unauthorized_client", "invalid_scope", "invalid_target", "invalid_request"])
     func anErrorOfTheConfigurationIsNoQuestion(code: String) throws {
         var run = try renewing()

@@ -4,7 +4,7 @@ import WatchwordProtocol
 
 @testable import WatchwordCore
 
-/// Token services of container registries, and events that nobody expects.
+/// Token services of container registries, and unexpected events.
 @Suite struct TokenMachineRegistryTests {
     private func registry(
         realm: String? = "https://auth.example/token", needsLogin: Bool = false, isInsufficient: Bool = false

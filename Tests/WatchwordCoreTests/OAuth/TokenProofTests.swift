@@ -94,7 +94,7 @@ import WatchwordProtocol
 
     // MARK: Nonces of resources
 
-    @Test("RFC 9449 section 9: nonces are kept for each server, and not too many")
+    @Test("RFC 9449 section 9: each server has its nonce, and their number is limited")
     func noncesAreKeptForEachServer() throws {
         func origin(_ number: Int) throws -> Origin { try FetchURL("https://h\(number)").origin }
         var nonces = ProofNonces()
