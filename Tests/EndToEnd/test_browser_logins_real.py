@@ -1,10 +1,13 @@
 """Logins in a browser for Bearer at real servers: glewlwyd, a container registry with its token service, an OpenID Connect mock."""
+import json
+
 import pytest
 
-from rig import tiny_browser
+from rig import browser_login, tiny_browser
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.glewlwyd import Glewlwyd
+from rig.oidc_mock import OIDCMock
 from rig.protected_resource import ProtectedResource
 from rig.token_service import TokenService
 
@@ -61,6 +64,17 @@ def asked(client, url):
     return None if call in client.replies else call
 
 
+def test_glewlwyd_in_chromium(stage, glewlwyd, resource):
+    """A real browser runs the scripts of the login page, and follows the redirect back to the broker."""
+    client = stage.client(broker=configured(stage, resource, glewlwyd, **{"redirect-port": glewlwyd.redirect_port}))
+    calls = [start(client, resource.url + "/api") for _ in range(3)]
+    login = client.challenges.get(timeout=30)["params"]["login"]
+    address, text = browser_login.log_in(glewlwyd, login["url"])
+    assert address.startswith(f"http://127.0.0.1:{glewlwyd.redirect_port}/callback?") and "You are logged in" in text
+    assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 3
+    assert len([token for token in glewlwyd.requests_to("/token")]) == 1
+
+
 def test_glewlwyd_with_a_device_code(stage, glewlwyd, resource):
     client = stage.client(broker=configured(stage, resource, glewlwyd, flow="device"))
     call = start(client, resource.url + "/api")
@@ -77,6 +91,34 @@ def test_glewlwyd_with_client_credentials(stage, glewlwyd, resource, tmp_path):
         f'[oauth."{resource.url}"]\nissuer = "{glewlwyd.issuer}"\nclient-id = "robot"\nclient-secret-file = "{path}"\n'
         'flow = "client-credentials"\nscopes = ["read"]\n')
     assert stage.client(broker=broker).fetch(resource.url + "/api")["result"]["status"] == 200
+
+
+@pytest.fixture
+def provider(tmp_path):
+    provider = OIDCMock(tmp_path, expires_in=2)
+    yield provider
+    provider.stop()
+
+
+def test_an_openid_provider(stage, provider, tmp_path):
+    """A free port for the redirect, a client with a secret, an ID token, and user information as the resource."""
+    path = tmp_path / "secret"
+    path.write_text("not checked")
+    path.chmod(0o600)
+    url = provider.endpoint("userinfo")
+    broker = stage.configured(
+        f'[oauth."{url}"]\nissuer = "{provider.issuer}"\nclient-id = "watchword"\nclient-secret-file = "{path}"\n'
+        'scopes = ["openid", "email"]\n')
+    client = stage.client(broker=broker)
+    call = start(client, url)
+    assert b"logged in" in provider.approve(login_page(client.challenges.get(timeout=30))).body
+    result = client.wait(call)["result"]
+    assert result["status"] == 200 and json.loads(result["body"]["value"])["email"] == "ann", result
+    eventually(lambda: client.fetch(url)["result"]["status"] == 200 and provider.token_requests() > 1, "the token is renewed")
+    assert client.challenges.empty()
+    # It answers a revoked token with 400 and no challenge.
+    provider.revoke_all()
+    assert client.fetch(url)["result"]["status"] == 400 and client.challenges.empty()
 
 
 @pytest.fixture

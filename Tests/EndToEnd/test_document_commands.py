@@ -177,6 +177,8 @@ EXCUSED = {
            "watchword run -- wget http://intranet.example/report.pdf": "wget"}.items()},
     "chromium --proxy-server=127.0.0.1:3128":
         ("needs a fixed port; test_front_browsers.py has another", has_text("Tests/EndToEnd/test_front_browsers.py", "--proxy-server=127.0.0.1:")),
+    "watchword token https://api.example":
+        ("needs a token; test_browser_logins.py has one", has_text("Tests/EndToEnd/test_browser_logins.py", '"token", "--socket"')),
     "contrib/install-dependencies --build --benchmarks":
         ("installs packages", is_script("contrib/install-dependencies", "--build", "--benchmarks")),
     "contrib/benchmarks/all": ("takes 15 minutes", has_option("contrib/benchmarks/all", "GROUP")),
@@ -351,7 +353,7 @@ def test_commands_named_in_sentences_exist(text):
     words = text.split()
     options = [word for word in words if re.match(r"-+[A-Za-z]", word) and word != "--user"]
     if words[0] == "watchword":
-        subcommands = re.match(r"watchword(?: [a-z][a-z-]*)*", text)[0].split()
+        subcommands = re.match(r"watchword(?: [a-z][a-z-]*\b(?!:))*", text)[0].split()
         shown = subprocess.run([program("watchword"), *subcommands[1:], "--help"], capture_output=True, text=True).stdout
         assert f"USAGE: {' '.join(subcommands)}" in shown and all(option in shown for option in options), shown
     elif words[0] == "systemctl":

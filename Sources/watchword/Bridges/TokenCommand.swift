@@ -25,6 +25,12 @@ struct TokenCommand: ParsableCommand {
     func validate() throws { _ = try Site(url) }
 
     func run() throws {
+        // One call, so that the token is not in the buffer of standard output.
+        try token().withUnsafeBytes { try ResponseOutput.standardOutput().write($0) }
+    }
+
+    /// Returns the token, and a line feed.
+    private func token() throws -> Secret {
         var pattern = try Site(url).pattern
         pattern.authenticationMethod = .bearer
         do throws(ClientFailure) {
@@ -32,15 +38,15 @@ struct TokenCommand: ParsableCommand {
             connection.callLimit = Patience.withTheBroker
             try connection.initialize(name: "watchword token", version: WatchwordVersion.current, delivery: nil)
             let result = try connection.call(CredentialGet(pattern: pattern, account: nil, path: Self.path(of: url)))
-            _ = result["credential"]?["token"]?.withUTF8 { bytes in
-                // One call, so that the token is not in the buffer of standard output.
-                let text = Secret(capacity: bytes.count + 1) { block in
+            let line = result["credential"]?["token"]?.withUTF8 { bytes in
+                Secret(capacity: bytes.count + 1) { block in
                     block.copyMemory(from: bytes)
                     block[bytes.count] = UInt8(ascii: "\n")
                     return bytes.count + 1
                 }
-                text.withUnsafeBytes { _ = Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
             }
+            guard let line else { throw .protocolViolation("a reply to credential/get without a token") }
+            return line
         } catch {
             throw reportRefusal(error)
         }

@@ -55,3 +55,7 @@ class OIDCMock(Server):
         """Revokes all tokens of the user."""
         page = tiny_browser.request(f"{self.url}/users/{self.user}/revoke-tokens", "POST", body=b"")
         assert page.status in (200, 204), (page.status, page.body)
+
+    def token_requests(self):
+        """Returns how many requests for a token were answered."""
+        return pathlib.Path(self.output.name).read_text().count('"POST /oauth2/token ')
