@@ -172,14 +172,22 @@ final class CurlTransfer {
         return true
     }
 
+    /// Called when libcurl does not wait for input any more. After 101 that is the end of the server's side, for which libcurl
+    /// does not end the transfer before the program has ended its own.
+    func readsNoMore() {
+        guard head.isSwitch, body.flow?.isPaused != true, timing.pausedUntil == nil else { return }
+        readyResponses.ended.append(self)
+    }
+
     private var hasSafeContentCoding: Bool {
         !job.request.options.decompresses || !head.hasBody(for: job.request.method) || head.headers.hasSafeContentCoding
     }
 }
 
-/// The transfers whose responses are ready for delivery. Filled by the callbacks.
+/// The transfers whose responses are ready for delivery, or have ended after 101. Filled by the callbacks.
 final class ReadyResponses {
     var transfers: [CurlTransfer] = []
+    var ended: [CurlTransfer] = []
 }
 
 extension TransferRequest {

@@ -29,8 +29,12 @@ final class MultiDriver: ReadinessHandler {
         do throws(TransferFailure) {
             try multi.watch(
                 Unmanaged.passUnretained(self).toOpaque(),
-                sockets: { _, socket, event, user, _ in
+                sockets: { easy, socket, event, user, _ in
                     MultiDriver.at(user).watch(socket, event)
+                    // Connections that are closed later belong to handles of libcurl, which have no owner.
+                    if event & CURL_POLL_IN == 0, let easy, let owner = EasyHandle(pointer: easy).owner {
+                        CurlTransfer.at(owner).readsNoMore()
+                    }
                     return 0
                 },
                 timer: { _, milliseconds, user in

@@ -63,7 +63,7 @@ struct ResponseHead {
 
     /// Whether the origin, or a proxy in its place, switches to another protocol (RFC 9110 section 15.2.2). The following bytes
     /// are not HTTP, and the connection cannot be used again.
-    private var isSwitch: Bool { headers.status == 101 && isFinalPeer }
+    var isSwitch: Bool { headers.status == 101 && isFinalPeer }
 
     /// Whether it does so although the request has not asked for it.
     // guard: unrequested-switch

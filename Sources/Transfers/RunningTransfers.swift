@@ -57,6 +57,13 @@ struct RunningTransfers {
         return readyResponses.transfers.filter { transfers[$0.id] != nil }
     }
 
+    /// Removes and returns the transfers that have ended after 101, although libcurl continues to send.
+    func takeEnded() -> [CurlTransfer] {
+        guard !readyResponses.ended.isEmpty else { return [] }
+        defer { readyResponses.ended = [] }
+        return readyResponses.ended
+    }
+
     /// The transfers paused by their speed limit, each with the time at which it may continue.
     var paused: [(transfer: CurlTransfer, until: ContinuousClock.Instant)] {
         paced.compactMap { id in

@@ -164,6 +164,9 @@ public final class TransferEngine {
             if opened == 0 && code == CURLE_OK { figures.connectionsReused += 1 }
             end(transfer.id, transfer.outcome(code))
         }
+        for transfer in running.takeEnded() where running[transfer.id] != nil {
+            end(transfer.id, transfer.outcome(CURLE_OK))
+        }
         planResuming()
         outcomes.deliver()
         pools.closeUnused()
@@ -192,7 +195,8 @@ public final class TransferEngine {
             settle(transfer.job.completion, outcome)
         }
         if isRelayed { return }
-        transfer.pool?.remove(transfer)
+        // Removed first, so that the last callback of libcurl does nothing.
+        transfer.pool.take()?.remove(transfer)
         transfer.close()
         // guard: ntlm-unfinished-connection
         if transfer.head.ntlm.isUnfinished(after: outcome) { pools.forget(transfer.request.identity) }

@@ -1,8 +1,13 @@
 """WebSocket through fronts: the broker logs in, and passes on the bytes of both directions."""
 import asyncio
 import contextlib
+import fcntl
 import os
 import socket
+import struct
+import termios
+import threading
+import time
 
 import pytest
 import websockets
@@ -36,8 +41,8 @@ def site(request, echo, account, tls):
 
 def talk(url, *messages, **more):
     async def run():
-        # The broker ends a connection when the program does, for which the library waits until this limit.
-        async with websockets.connect(url, max_size=1 << 24, close_timeout=0.2, **more) as connection:
+        # The library waits without a limit until the server has closed the connection.
+        async with websockets.connect(url, max_size=1 << 24, close_timeout=None, **more) as connection:
             answers = []
             for message in messages:
                 await connection.send(message)
@@ -85,6 +90,59 @@ def test_the_end_of_one_side_is_the_end_of_the_other(stage, echo):
         assert receive_response(connection)[0].startswith(b"HTTP/1.1 101 ")
         assert client.call("server/status", {})["result"]["engine"]["running"] == 1
     eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfer has ended")
+
+
+@contextlib.contextmanager
+def switching(data):
+    """Yields the port of a server that switches, sends `data`, and shuts down its side, and the list of what it then receives."""
+    received = []
+
+    def serve():
+        connection, _ = listener.accept()
+        with connection:
+            while not (head := connection.recv(1 << 16)).endswith(b"\r\n\r\n"):
+                assert head
+            connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + data)
+            connection.shutdown(socket.SHUT_WR)
+            received.append(connection.recv(1 << 16))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(20)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listener.getsockname()[1], received
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("size", [0, 5, 8 << 20])
+def test_the_end_of_the_server_ends_the_connection_of_the_program(stage, size):
+    """The program, which has not closed its side, gets all bytes before the end, also if it reads late."""
+    data = os.urandom(size)
+    with switching(data) as (port, received):
+        host, own = open_site(stage.client(), f"http://127.0.0.1:{port}")
+        with socket.create_connection((host, own), timeout=20) as connection:
+            connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}:{own}\r\n{HANDSHAKE}\r\n".encode())
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += connection.recv(1)
+            # Until the buffers between both are full.
+            waited = eventually(lambda: size < 1 << 20 or is_full(connection), "the program has unread bytes")
+            assert head.startswith(b"HTTP/1.1 101 ") and waited
+            body = bytearray()
+            while part := connection.recv(1 << 16):
+                body += part
+            assert bytes(body) == data
+            eventually(lambda: received == [b""], "the connection to the server is closed")
+
+
+def is_full(connection):
+    """Whether the number of bytes that can be read does not grow any more."""
+    def count():
+        return struct.unpack("i", fcntl.ioctl(connection, termios.FIONREAD, b"\0" * 4))[0]
+    before = count()
+    time.sleep(0.3)
+    return before > 0 and count() == before
 
 
 def test_a_server_that_does_not_switch_gives_an_ordinary_response(stage):
