@@ -143,11 +143,32 @@ def test_tokens_are_for_versions_of_git_with_support_for_authtype(stage, tools):
     client.call("credential/store", {
         "protectionSpace": {"protocol": "https", "host": "git.example.com", "authenticationMethod": "bearer"},
         "credential": {"type": "token", "token": "abc.def", "persistence": "forSession"}})
-    ask = lambda said: subprocess.run(  # noqa: E731
-        [tools / "git-credential-watchword", "get"], input=said, env=Shell(broker).environment, capture_output=True, timeout=20).stdout
+
+    def ask(said, *options, operation="get"):
+        command = [tools / "git-credential-watchword", *options, operation]
+        return subprocess.run(command, input=said, env=Shell(broker).environment, capture_output=True, timeout=20).stdout
+
     place = b"protocol=https\nhost=git.example.com\n\n"
+    bearer = b"capability[]=authtype\nauthtype=Bearer\nephemeral=1\ncredential=abc.def\n"
+    older = ("--token-user", "oauth2")
     assert ask(place) == b""
-    assert ask(b"capability[]=authtype\n" + place) == b"capability[]=authtype\nauthtype=Bearer\nephemeral=1\ncredential=abc.def\n"
+    assert ask(b"capability[]=authtype\n" + place) == ask(b"capability[]=authtype\n" + place, *older) == bearer
+    assert ask(place, *older) == ask(b"username=oauth2\n" + place, *older) == b"username=oauth2\npassword=abc.def\n"
+    assert ask(b"username=bob\n" + place, *older) == b""
+    for operation in ["store", "erase"]:
+        assert ask(b"username=oauth2\npassword=abc.def\n" + place, *older, operation=operation) == b""
+        listed = client.call("credential/list", {})["result"]["credentials"]
+        assert [one["type"] for one in listed] == ["token"], "it is neither stored as a password nor removed"
+
+
+def test_git_before_2_46_logs_in_with_a_token(stage, tools, repository, nginx, account):
+    """The user and the token are those of a server that accepts tokens as passwords."""
+    broker, (user, password), (url, commit) = allowing(stage, "127.0.0.1"), account, repository
+    stage.client(broker=broker).call("credential/store", {
+        "protectionSpace": {"protocol": "http", "host": "127.0.0.1", "port": nginx.port, "authenticationMethod": "bearer"},
+        "credential": {"type": "token", "token": password, "persistence": "forSession"}})
+    done = Git(broker, tools, f"credential.helper=watchword --token-user {user}")("ls-remote", url)
+    assert done.returncode == 0 and commit in done.stdout, done.stderr
 
 
 def test_askpass_answers_git_with_a_stored_login(stage, tools, repository, nginx, account):

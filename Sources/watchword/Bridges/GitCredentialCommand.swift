@@ -34,6 +34,11 @@ struct GitCredentialCommand: ParsableCommand {
     @Flag(help: "Do not report hosts whose credentials the configuration does not release to git.")
     var quiet = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Give a token as the password of this user to git before 2.46, which cannot send tokens.", valueName: "user"))
+    var tokenUser: String?
+
     @OptionGroup var broker: BrokerStartOptions
 
     // A plain string, because later versions of git may use further operations, and helpers must ignore unknown ones.
@@ -52,7 +57,9 @@ struct GitCredentialCommand: ParsableCommand {
             connection.callLimit = operation == .get ? Patience.withTheBroker : Patience.withPeople
             try connection.initialize(
                 name: "git-credential-watchword", version: WatchwordVersion.current, delivery: nil)
-            let helper = GitHelper(connection: connection, description: description, pattern: pattern)
+            let helper = GitHelper(
+                connection: connection, description: description, pattern: pattern,
+                tokenUser: tokenUser.map { ExactText($0) })
             switch operation {
             case .get: try helper.get()
             case .store: try helper.store(keep.persistence)
@@ -79,6 +86,11 @@ private struct GitHelper {
     let connection: BrokerConnection
     let description: GitDescription
     let pattern: SpacePattern
+    /// The user whose password is a token.
+    let tokenUser: ExactText?
+
+    /// Whether git's login is, or can be, a token as a password, which is neither stored nor removed as one.
+    private var mayBeToken: Bool { tokenUser != nil && (description.user ?? tokenUser) == tokenUser }
 
     func get() throws(ClientFailure) {
         if let found = try released(pattern) {
@@ -88,10 +100,16 @@ private struct GitHelper {
                 ("oauth_refresh_token", found["refreshToken"]), ("path", Self.gitPath(found["path"])),
             ])
         }
-        guard description.knowsAuthtype else { return }
+        guard description.knowsAuthtype || mayBeToken else { return }
         var tokens = pattern
         tokens.authenticationMethod = .bearer
-        guard let found = try released(tokens) else { return }
+        guard let found = try released(tokens, of: description.knowsAuthtype ? description.user : nil) else { return }
+        guard description.knowsAuthtype else {
+            return write([
+                ("username", tokenUser.map { .string($0.string) }), ("password", found["token"]),
+                ("password_expiry_utc", Self.seconds(found["expiresAt"])),
+            ])
+        }
         // git does not store an ephemeral login beyond its process.
         write([
             ("capability[]", "authtype"), ("authtype", "Bearer"), ("ephemeral", "1"), ("credential", found["token"]),
@@ -110,7 +128,7 @@ private struct GitHelper {
     /// Stores the login that git used successfully, unless it is already stored. Without a keyring it is stored in the session.
     /// Does nothing if the configuration does not release the login to git.
     func store(_ persistence: Persistence) throws(ClientFailure) {
-        guard let user = description.user, let password = description.password, !description.isEphemeral,
+        guard let user = description.user, let password = description.password, !description.isEphemeral, !mayBeToken,
             try isAllowed(user)
         else { return }
         var credential = LoginCredential(user: user, password: password, persistence: persistence)
@@ -131,8 +149,7 @@ private struct GitHelper {
 
     /// Removes the login that the server refused. A login with another, newer password remains.
     func erase() throws(ClientFailure) {
-        guard let user = description.user else { return }
-        guard try isAllowed(user) else { return }
+        guard let user = description.user, !mayBeToken, try isAllowed(user) else { return }
         let listed = try connection.call(CredentialList(pattern: pattern))
         let own = (listed["credentials"]?.elements ?? []).filter { $0["user"]?.exactText == user && isInPlace($0) }
         // Session credentials come first, because on release they take precedence over the keyring's and hide them.
@@ -185,9 +202,14 @@ private struct GitHelper {
 
     /// Returns the stored login; `nil` if there is none. Throws if the broker does not release it.
     private func released(_ pattern: SpacePattern, path: ExactText? = nil) throws(ClientFailure) -> JSON? {
+        try released(pattern, of: description.user, path: path)
+    }
+
+    private func released(
+        _ pattern: SpacePattern, of user: ExactText?, path: ExactText? = nil
+    ) throws(ClientFailure) -> JSON? {
         let params = CredentialGet(
-            pattern: pattern, account: description.user.map { Account(user: $0) }, path: path ?? description.path ?? "/"
-        )
+            pattern: pattern, account: user.map { Account(user: $0) }, path: path ?? description.path ?? "/")
         do throws(ClientFailure) { return try connection.call(params)["credential"] } catch {
             guard case .refused(let refusal) = error, refusal.isNothing else { throw error }
             return nil
