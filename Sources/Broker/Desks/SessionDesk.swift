@@ -22,12 +22,15 @@ final class SessionDesk {
     private static let tickInterval = Duration.seconds(5)
 
     func tickIfNeeded() {
-        guard !isTicking, fetches.table.hasSessionData || fetches.table.waitingCount > 0 else { return }
+        guard !isTicking,
+            fetches.table.hasSessionData || fetches.desks.tokens.hasGrants || fetches.table.waitingCount > 0
+        else { return }
         isTicking = true
         reference.eventually(after: Self.tickInterval) { desk in
             desk.isTicking = false
             desk.handleSuspension()
             desk.fetches.report { $0.tick($1) }
+            desk.fetches.desks.tokens.expireGrants()
         }
     }
 

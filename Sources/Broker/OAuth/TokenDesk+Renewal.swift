@@ -9,20 +9,29 @@ extension TokenDesk {
 
     func planRenewal(of token: LoginCredential, _ query: TokenQuery) {
         guard let query = query.withoutPerson else { return }
-        let since = context.now
+        let (mark, since) = (TokenMark(token.secret, for: query.url.origin), context.now)
         renewals[query.purpose] = nil
         guard let left = token.expiresAt.map({ $0 - context.clock.sinceEpoch }), left < Self.longestWait else { return }
-        renewals[query.purpose] = reference.after(left * 4 / 5) { $0.renew(token, query, since: since) }
+        renewals[query.purpose] = reference.after(left * 4 / 5) { $0.renew(mark, query, since: since) }
     }
 
-    private func renew(_ token: LoginCredential, _ query: TokenQuery, since: Duration) {
+    private func renew(_ token: TokenMark, _ query: TokenQuery, since: Duration) {
         renewals[query.purpose] = nil
         // An unused token is left to expire.
-        guard !context.isClosing, fetches.table.wasUsed(token, since: since),
+        guard !context.isClosing, fetches.table.lastUse(of: token) ?? since > since,
             context.options.oauthRules.contains(query.rule)  // guard: oauth-renewal-of-a-removed-rule
         else { return }
         obtain(query) { [unowned self] outcome in
             if case .token(let next) = outcome { fetches.change { $0.replace(token, with: next) } }
         }
+    }
+
+    /// Whether time limits apply to a grant.
+    var hasGrants: Bool { !grants.isEmpty }
+
+    /// Removes the grants from memory whose time in the session is over. The use of their tokens counts.
+    func expireGrants() {
+        let table = fetches.table
+        grants.expire(context.options.session, now: context.now) { table.lastUse(of: $0) }
     }
 }

@@ -113,7 +113,8 @@ final class TokenDesk {
             }
         case .lookUp(let key): if searches.use(key, number) { read(key, number) }
         case .store(let grant):
-            grants.store(grant) { [reference] in reference.post { $0.advance(number, .stored) } }
+            grants.store(grant, isNew: search.hasAsked) { [reference] in reference.post { $0.advance(number, .stored) }
+            }
         case .forget(let key): grants.forget(key)
         case .listen(let port): listen(at: port, search)
         case .ask(let login):

@@ -25,13 +25,11 @@ extension FetchTable {
         }
     }
 
-    /// Whether a token of the session was used after `time`.
-    public func wasUsed(_ token: LoginCredential, since time: Duration) -> Bool {
-        context.session.wasUsed(token, since: time)
-    }
+    /// Returns when a token was last used; `nil` if it is not in the session.
+    public func lastUse(of token: TokenMark) -> Duration? { context.session.lastUse(of: token) }
 
     /// Replaces a token of the session by its successor.
-    public mutating func replace(_ token: LoginCredential, with next: LoginCredential) {
+    public mutating func replace(_ token: TokenMark, with next: LoginCredential) {
         context.session.replace(token, with: next)
     }
 

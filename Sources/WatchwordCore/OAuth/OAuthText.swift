@@ -37,15 +37,15 @@ enum OAuthText {
     }
 
     /// Returns the SHA-256 hash.
-    static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+    static func sha256(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Int(SHA256_DIGEST_LENGTH)) { buffer, count in
-            SHA256(bytes, bytes.count, buffer.baseAddress)
+            SHA256(bytes.baseAddress, bytes.count, buffer.baseAddress)
             count = Int(SHA256_DIGEST_LENGTH)
         }
     }
 
     /// Returns the code challenge of a verifier, method S256 (RFC 7636 section 4.2).
-    static func codeChallenge(of verifier: String) -> String { base64URL(sha256(Array(verifier.utf8))) }
+    static func codeChallenge(of verifier: String) -> String { base64URL(Array(verifier.utf8).withUnsafeBytes(sha256)) }
 
     /// Encodes a value of `application/x-www-form-urlencoded`, with %20 for a space, which every server decodes.
     static func formEncoded(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {

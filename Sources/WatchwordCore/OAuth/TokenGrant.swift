@@ -22,7 +22,7 @@ public struct TokenGrant: Sendable, Equatable {
     /// The key to which the tokens are bound; `nil` for none.
     var proofKey: ProofKey?
     /// The last access token; not stored in the keyring.
-    var access: Secret?
+    public internal(set) var access: Secret?
     /// The scopes that were requested, but not granted.
     var denied: [String] = []
 

@@ -19,7 +19,7 @@ enum TokenProof {
             "typ": "dpop+jwt", "alg": "ES256",
             "jwk": ["kty": "EC", "crv": "P-256", "x": .string(x), "y": .string(y)],
         ]
-        let hash = token.map { $0.withUnsafeBytes { OAuthText.base64URL(OAuthText.sha256(Array($0))) } }
+        let hash = token.map { $0.withUnsafeBytes { OAuthText.base64URL(OAuthText.sha256($0)) } }
         let claims: JSON = [
             "jti": .string(OAuthText.makeRandom()), "htm": .string(method),
             // Without the query (RFC 9449 section 4.2).

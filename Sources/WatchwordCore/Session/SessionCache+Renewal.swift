@@ -2,16 +2,16 @@ internal import WatchwordProtocol
 
 /// Tokens that the broker renews before they expire.
 extension SessionCache {
-    /// Whether a token was used after `time`.
-    func wasUsed(_ token: LoginCredential, since time: Duration) -> Bool {
-        accepted.all.contains { $0.credential.isSame(as: token) && $0.lastUse > time }
+    /// Returns when a token was last used; `nil` if it is not in the session.
+    func lastUse(of token: TokenMark) -> Duration? {
+        accepted[.server(token.origin)].lazy.filter { token.matches($0.credential) }.map(\.lastUse).max()
     }
 
     /// Replaces a token by its successor, wherever it was accepted.
-    mutating func replace(_ token: LoginCredential, with next: LoginCredential) {
+    mutating func replace(_ token: TokenMark, with next: LoginCredential) {
         guard next.secret.isLocked else { return }
         replaceAccepted { credential in
-            guard credential.isSame(as: token) else { return }
+            guard token.matches(credential) else { return }
             var next = next
             next.scope = next.scope ?? credential.scope
             credential = next

@@ -34,7 +34,7 @@ public struct SessionLimits: Sendable, Equatable {
         allow(since: entry.since, lastUse: entry.lastUse, now: now)
     }
 
-    func allow(since: Duration, lastUse: Duration, now: Duration) -> Bool {
+    public func allow(since: Duration, lastUse: Duration, now: Duration) -> Bool {
         now - lastUse < idle && now - since < lifetime  // guard: session-idle, session-lifetime
     }
 }

@@ -11,6 +11,10 @@ import WatchwordProtocol
         return credential
     }
 
+    private func mark(_ text: String, _ url: String = "https://api.example") throws -> TokenMark {
+        TokenMark(secret(text), for: try FetchURL(url).origin)
+    }
+
     /// Returns a run in which a fetch has used the token at the time 10.
     private func afterLogin(_ credential: LoginCredential) throws -> TableRun {
         var run = TableRun()
@@ -28,31 +32,31 @@ import WatchwordProtocol
         return run.request(fetch)?.authorization?.revealed
     }
 
-    @Test func onlyATokenInUseIsRenewed() throws {
+    @Test func theLastUseOfATokenIsKnown() throws {
         let run = try afterLogin(token("t"))
-        #expect(run.table.wasUsed(token("t"), since: .seconds(9)))
-        #expect(!run.table.wasUsed(token("t"), since: .seconds(10)))
-        #expect(!run.table.wasUsed(token("u"), since: .zero))
+        #expect(try run.table.lastUse(of: mark("t")) == .seconds(10))
+        #expect(try run.table.lastUse(of: mark("u")) == nil)
+        #expect(try run.table.lastUse(of: mark("t", "https://api.example:444")) == nil)
     }
 
     @Test("Rule 32: the new token takes the place of the old one")
     func theNewTokenTakesThePlaceOfTheOldOne() throws {
         var run = try afterLogin(token("t"))
         #expect(try sent(&run) == "Bearer t")
-        run.table.replace(token("t"), with: token("u", "read"))
+        try run.table.replace(mark("t"), with: token("u", "read"))
         #expect(try sent(&run) == "Bearer u")
-        #expect(!run.table.wasUsed(token("t"), since: .zero) && run.table.context.session.count == 1)
+        #expect(try run.table.lastUse(of: mark("t")) == nil && run.table.context.session.count == 1)
     }
 
     @Test func anotherTokenIsLeftAlone() throws {
         var run = try afterLogin(token("t"))
-        run.table.replace(token("other"), with: token("u"))
+        try run.table.replace(mark("other"), with: token("u"))
         #expect(try sent(&run) == "Bearer t")
     }
 
     @Test func theScopeStaysIfTheNewTokenNamesNone() throws {
         var run = try afterLogin(token("t", "read"))
-        run.table.replace(token("t"), with: token("u"))
+        try run.table.replace(mark("t"), with: token("u"))
         let fetch = try run.fetch("https://api.example/v1/x") { $0.preemption = .never }
         run.challenge(fetch, "Bearer realm=\"r\", scope=\"read\"")
         #expect(run.request(fetch)?.authorization?.revealed == "Bearer u")
@@ -67,7 +71,7 @@ import WatchwordProtocol
         #expect(run.table.sessionCredential(for: params, of: tag, now: run.now)?.secret == secret("t"))
         var bound = token("u")
         bound.binding = ProofKey.make()
-        run.table.replace(token("t"), with: bound)
+        try run.table.replace(mark("t"), with: bound)
         #expect(try sent(&run) == "DPoP u")
         #expect(run.table.sessionCredential(for: params, of: tag, now: run.now) == nil)
     }
