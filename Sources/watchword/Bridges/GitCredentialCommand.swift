@@ -36,7 +36,8 @@ struct GitCredentialCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Give a token as the password of this user to git before 2.46, which cannot send tokens.", valueName: "user"))
+            "Give a token as the password of this user to git before 2.46, which cannot send tokens.", valueName: "user"
+        ))
     var tokenUser: String?
 
     @OptionGroup var broker: BrokerStartOptions
