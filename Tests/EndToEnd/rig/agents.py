@@ -74,7 +74,9 @@ class RunningAgent:
     def press(self, button, key=None):
         """Waits until the button is enabled and the window has the keyboard focus, then moves to the button and presses it, or
         presses `key`."""
-        self.desktop.hear(button, role="push button", sensitive=True)
+        eventually(
+            lambda: any(is_named(one["name"], button) and one["role"] == "push button" and one["sensitive"] for one in self.desktop.heard()),
+            lambda: f"no enabled {button}: {self.desktop.summary()}")
         self.desktop.hear("", 30, focused=True)
         if key is None:
             self.go(button)
@@ -92,11 +94,16 @@ class RunningAgent:
         focused = lambda: next((one["name"] for one in self.desktop.heard() if one["focused"]), None)
         before = eventually(focused, lambda: self.desktop.summary())
         for _ in range(16):
-            if before == name or before.endswith(f": {name}"):
+            if is_named(before, name):
                 return
             self.desktop.key("Tab")
             before = eventually(lambda: (now := focused()) != before and now, lambda: self.desktop.summary())
         raise AssertionError(f"Tab does not reach {name}: {self.desktop.summary()}")
+
+
+def is_named(whole, name):
+    """Whether a widget has the name, or is a choice with it. A part would not do: other buttons are enabled from the start."""
+    return whole == name or whole.endswith(f": {name}")
 
 
 ASKPASS = """#!/bin/sh

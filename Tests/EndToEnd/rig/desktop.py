@@ -9,7 +9,7 @@ import subprocess
 from .bodies import eventually
 from .broker import ROOT
 from .servers import find
-from .waiting import is_ready
+from .waiting import accepts, is_ready
 
 AGENT = ROOT / "contrib" / "agent" / "watchword-agent"
 BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -48,8 +48,9 @@ class Desktop:
     def _start(self):
         self._start_display()
         self.start("dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile")
+        # The launcher connects once.
+        eventually(lambda: accepts(self.folder / "bus"), "the message bus did not start")
         self.start("/usr/libexec/at-spi-bus-launcher", "--launch-immediately", "--a11y=1", "--screen-reader=1")
-        eventually((self.folder / "bus").exists, "the message bus did not start")
         # A program that starts before a screen reader is registered never reports its widgets.
         self.heard()
 

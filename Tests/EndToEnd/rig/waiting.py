@@ -3,6 +3,7 @@ such descriptors."""
 import array
 import fcntl
 import select
+import socket
 import termios
 
 
@@ -11,6 +12,12 @@ def is_ready(file, seconds):
     poll = select.poll()
     poll.register(file, select.POLLIN | select.POLLHUP | select.POLLERR)
     return bool(poll.poll(seconds * 1000))
+
+
+def accepts(path):
+    """Whether a program accepts connections at a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0
 
 
 #: The numbers of poll(2) and ppoll(2), on x86-64 and on AArch64.
