@@ -166,6 +166,24 @@ def test_a_grant_of_others_is_not_for_a_sandboxed_program(stage, site, length):
     assert len(site.token_requests()) == 1
 
 
+def test_a_sandboxed_program_does_not_show_a_login(stage, site):
+    """Only an agent does, because others would then use the account that the program has chosen."""
+    broker = site.broker()
+    command, info = flatpak()
+    confined = Relay(broker.socket, *command, pass_fds=[info])
+    os.close(info)
+    try:
+        confined.call("initialize", {
+            "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
+        confined.send({"id": 99, "method": "fetch/run", "params": {"url": site.url}})
+        while (challenge := confined.read()).get("method") != "auth/challenge":
+            assert challenge.get("id") != 99, challenge
+        assert "login" not in challenge["params"] and challenge["params"]["accepts"] == ["token"]
+        confined.send({"id": challenge["id"], "result": {"action": "cancel"}})
+    finally:
+        confined.close()
+
+
 # Questions
 
 

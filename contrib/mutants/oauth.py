@@ -40,7 +40,7 @@ OAUTH = [
      "WatchwordCoreTests.TokenMachineGrantTests"),
     ("oauth-token-service", "url.origin == service.origin", "service.origin.port > 0",
      "WatchwordCoreTests.TokenMachineRegistryTests"),
-    ("oauth-once-for-each-purpose", STATEMENT, "_ = search.situation[offers.challenger].tokens.begin(query.purpose)",
+    ("oauth-once-for-each-purpose", STATEMENT, "_ = search.situation[offers.challenger].tokens.begin(query)",
      "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-nonce-once", "repeats.staleAnswers < 1", "repeats.staleAnswers < 2", "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-dpop-scheme", '"DPoP"', '"Bearer"', "WatchwordCoreTests.TokenFetchTests"),
