@@ -1,0 +1,73 @@
+"""Logins in a browser as time passes: the clocks of the broker are moved from outside."""
+import pytest
+
+from rig.bodies import eventually
+from rig.faults import Faults, build
+from rig.login_sites import Site, forgotten, log_in, logged_in, started, statuses
+
+HOUR = 3600
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("clocks"))
+
+
+@pytest.fixture
+def faults(stage, library):
+    return Faults(library, stage.folder / "clocks")
+
+
+@pytest.fixture
+def site(stage):
+    return Site(stage)
+
+
+def pass_time(faults, seconds):
+    faults.move_wall(seconds)
+    faults.pass_time(seconds)
+
+
+def grants(site):
+    return [request.form["grant_type"] for request in site.token_requests()]
+
+
+def test_an_hour_later_no_person_is_asked(stage, site, gnome, faults):
+    broker = site.broker(environment={**gnome.for_broker, **faults.environment})
+    client = stage.client(broker=broker)
+    logged_in(client, site)
+    pass_time(faults, HOUR + 1)
+    assert client.fetch(site.url)["result"]["status"] == 200
+    assert client.challenges.empty() and grants(site) == ["authorization_code", "refresh_token"]
+    assert len(site.server.authorizations) == 1
+
+
+def test_a_token_in_use_is_renewed_every_hour(stage, site, faults):
+    """Also without a keyring: what is used stays in the session."""
+    client = stage.client(broker=site.broker(environment=faults.environment))
+    logged_in(client, site)
+    for _ in range(13):
+        pass_time(faults, 5 * 60)
+        result = client.fetch(site.url)["result"]
+        assert (result["status"], result["exchanges"]) == (200, 1), "the token is renewed before it expires"
+        eventually(lambda: client.call("server/status", {})["result"]["fetches"]["running"] == 0, "a renewal has ended")
+    assert client.challenges.empty() and grants(site) == ["authorization_code", "refresh_token"]
+
+
+def test_without_a_keyring_the_login_ends_with_the_time_of_the_session(stage, site, faults):
+    client = stage.client(broker=site.broker(environment=faults.environment))
+    logged_in(client, site)
+    pass_time(faults, HOUR // 2)
+    assert forgotten(client, site) and grants(site) == ["authorization_code"]
+
+
+def test_a_revoked_login_is_asked_for_once_an_hour_later(stage, site, gnome, faults):
+    broker = site.broker(environment={**gnome.for_broker, **faults.environment})
+    client = stage.client(broker=broker)
+    logged_in(client, site)
+    site.server.revoke_all()
+    pass_time(faults, HOUR + 1)
+    calls = started(client, site.url, count=9)
+    log_in(client)
+    assert statuses(client, calls) == [200] * 9
+    assert client.challenges.empty() and len(site.server.authorizations) == 2
