@@ -248,6 +248,14 @@ def test_a_renewal_at_a_server_out_of_order_keeps_the_grant(site, client, answer
     assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty() and len(site.server.authorizations) == 1
 
 
+def test_an_unreachable_server_is_named_with_the_step_that_needs_it(stage):
+    """The program knows only the resource."""
+    site = Site(stage, issuer="http://127.0.0.1:1")
+    client = stage.client(broker=site.broker())
+    message = failure(client, client.start("fetch/run", {"url": site.url}), "cannotConnect")
+    assert message.startswith("cannot log in at http://127.0.0.1:1: cannot connect to 127.0.0.1, port 1;"), message
+
+
 @pytest.mark.parametrize("code", ["access_denied", "server_error", "temporarily_unavailable", "invalid_request", "invalid_scope", "x" * 5000])
 def test_an_error_at_the_login_page_ends_the_login(site, client, code):
     site.server.refuse("/authorize", code, description="<script>alert(1)</script>")

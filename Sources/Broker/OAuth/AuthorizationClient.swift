@@ -24,12 +24,12 @@ final class AuthorizationClient {
         do {
             let connection = client.flatMap { fetches.clients[$0] }
             try methods.start(request, for: connection) { [weak self] result in
-                let reply = result.map { OAuthReply($0.response) }
+                let reply = result.map { OAuthReply($0.response) }.mapError { $0.ofLogin(at: request.url) }
                 if request.isDocument, case .success(let document) = reply { self?.store(document, request.url.text) }
                 completion(reply)
             }
         } catch let failure as FetchFailure {
-            completion(.failure(failure))
+            completion(.failure(failure.ofLogin(at: request.url)))
         } catch {
             completion(.failure(FetchFailure(.internalError, "unexpected error in the broker; see its log")))
         }
@@ -49,5 +49,13 @@ final class AuthorizationClient {
 extension OAuthReply {
     fileprivate init(_ response: TransferResponse) {
         self.init(status: response.status, headers: response.headers, body: response.body)
+    }
+}
+
+extension FetchFailure {
+    /// Returns the failure with the step in which it has occurred: the program does not know the authorization server.
+    fileprivate func ofLogin(at url: FetchURL) -> FetchFailure {
+        guard kind != .challengeCancelled, kind != .cancelled, kind != .shuttingDown else { return self }
+        return FetchFailure(kind, "cannot log in at \(url.origin.text): \(text)", cause: cause)
     }
 }
