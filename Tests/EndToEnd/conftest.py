@@ -1,5 +1,6 @@
 import os
 import pathlib
+import re
 import secrets
 import sys
 import tempfile
@@ -21,6 +22,11 @@ STARTED = time.monotonic()
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "tier3(reason): takes long, compares times, or takes the machine to its limits; contrib/test --all")
+
+
+def pytest_make_parametrize_id(val):
+    """Names a response without its date: every process of a run must give the same names."""
+    return re.sub(rb"Date: [^\r\n]*\r\n", b"", val).decode("ascii", "backslashreplace") if isinstance(val, bytes) else None
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus):
