@@ -43,7 +43,7 @@ def test_an_hour_later_no_person_is_asked(stage, site, gnome, faults):
 
 
 def test_a_token_in_use_is_renewed_every_hour(stage, site, faults):
-    """Also without a keyring: what is used stays in the session."""
+    """Also without a keyring: a login in use stays in the session."""
     client = stage.client(broker=site.broker(environment=faults.environment))
     logged_in(client, site)
     for _ in range(13):
