@@ -37,7 +37,20 @@ extension CredentialDesk {
             try checkRelease(of: params.pattern, to: connection)
             if case .failed(let failure) = outcome { throw RPCError(failure.kind, failure.text) }
             var token: LoginCredential?
-            if case .token(let obtained) = outcome, obtained.binding == nil { token = obtained }
+            if case .token(let obtained) = outcome {
+                guard obtained.binding == nil else {
+                    throw RPCError(
+                        .denied,
+                        "the token is bound to a key of the broker (DPoP) and of no use without it; dpop = false in its table turns that off"
+                    )
+                }
+                token = obtained
+                // The next call gets the same one.
+                let stored = fetches.change {
+                    $0.give(obtained, for: params.pattern, of: connection.id.tag, now: context.now)
+                }
+                fetches.perform(stored.orders, connection.cause)
+            }
             finishRelease(token, from: .keyring, params, call)
         } catch {
             audit.recordDenial(error, connection.cause)

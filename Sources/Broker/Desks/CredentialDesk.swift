@@ -95,8 +95,10 @@ final class CredentialDesk {
             if let token = listed.first(where: { $0.id == .session(number) && $0.kind == .token }), count > 0 {
                 let origin = SpacePattern(
                     scheme: token.pattern.scheme, host: token.pattern.host, port: token.pattern.port)
-                fetches.desks.tokens.forget { pattern, _ in
-                    origin.contains(pattern)
+                let path = token.path ?? "/"
+                fetches.desks.tokens.forget { place, _ in
+                    // guard: oauth-forget-one-login
+                    origin.contains(place.pattern) && LoginCredential.path(place.path, covers: path)
                 } completion: { _ in
                 }
             }
@@ -135,7 +137,7 @@ final class CredentialDesk {
                     desk.keyring.remove(items.map(\.id), of: pattern, after: count + logins, cause, completion: finish)
                 }
                 desk.fetches.desks.tokens.forget { place, _ in
-                    pattern.overlaps(place)
+                    pattern.overlaps(place.pattern)
                 } completion: {
                     removeItems($0)
                 }

@@ -66,12 +66,16 @@ final class FetchMethods {
         _ request: OAuthRequest, for connection: ClientConnection?,
         completion: @escaping (Result<FetchResponse, FetchFailure>) -> Void
     ) throws {
-        let (params, client) = (FetchRunParams(request), request.usesCredentials ? connection : nil)
+        var params = FetchRunParams(request)
+        let client = request.usesCredentials ? connection : nil
+        // A sandboxed program could log in with an account of its own, which others would then use.
+        // guard: oauth-service-login-of-a-sandbox
+        if client?.isConfined == true, params.interaction == .ownClient { params.interaction = .agent }
         var plan = try FetchPlan(
             params, subscription: client.flatMap { $0.isSubscribed ? $0.profile.subscription : nil })
         if !request.usesCredentials { plan.originLogin = .program(request.authorization) }
         plan.options.delivery = .whole
-        plan.mayNameFiles = false
+        (plan.mayNameFiles, plan.isLoginStep) = (false, true)
         // A code or a refresh token that arrives twice ends the login.
         plan.needsNewConnection = request.body != nil  // guard: oauth-sent-once
         try context.options.hosts.check(plan.url.origin)
@@ -194,7 +198,7 @@ extension FetchRunParams {
         (headers, body) = (request.headers, request.body)
         // Codes and tokens go nowhere else (RFC 9700 section 4.12).
         maxRedirects = 0  // guard: oauth-no-redirect
-        interaction = request.usesCredentials ? .ownClient : .agent
+        interaction = !request.mayAsk ? .none : request.usesCredentials ? .ownClient : .agent
         (timeoutMs, maxBodyBytes) = (30_000, 256 << 10)
     }
 }

@@ -32,8 +32,10 @@ final class GrantStore {
         let known = grants[key]?.grant
         guard !unsaved.contains(key), let port = keyring.port else { return completion(known) }
         port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
-            // An item that is gone was deleted by the user.
-            guard case .success(let items) = result else { return completion(known) }
+            // An item that is gone was deleted by the user; a locked one is still there.
+            guard case .success(let items) = result, !items.contains(where: \.isLocked) else {
+                return completion(known)
+            }
             completion(items.lazy.compactMap(TokenGrant.init).first { $0.key == key })
         }
     }

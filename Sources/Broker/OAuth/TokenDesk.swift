@@ -157,7 +157,10 @@ final class TokenDesk {
             search.front = front
             advance(search.number, .listening(.success("127.0.0.1:\(address)")))
         } catch {
-            let text = (error as? RPCError)?.message ?? "\(error)"
+            let other = searches.all.first { $0 !== search && $0.machine.listens(at: port) }
+            let text =
+                other.map { "the login for \($0.resource) uses port \(port ?? 0) now; finish or decline it first" }
+                ?? (error as? RPCError)?.message ?? "\(error)"
             let failure = FetchFailure(.loginFailed, "cannot listen for the end of the login: \(text)")
             advance(search.number, .listening(.failure(failure)))
         }
@@ -165,6 +168,9 @@ final class TokenDesk {
 
     private func finish(_ search: RunningTokenSearch, _ outcome: TokenOutcome) {
         let waiting = search.waiting.keys.sorted { $0.number < $1.number }
+        if case .failed(let failure) = outcome, failure.kind == .cancelled, !context.isClosing {
+            return restart(search)
+        }
         switch outcome {
         case .token(let credential):
             context.log.info("token obtained", metadata: ["resource": "\(search.resource)"])
@@ -189,6 +195,16 @@ final class TokenDesk {
         }
     }
 
+    /// Begins again for the other fetches, because the client for which the broker has logged in has left.
+    private func restart(_ search: RunningTokenSearch) {
+        let (query, waiting, completions) = (search.machine.query, search.waiting, search.takeCompletions())
+        close(search)
+        for (id, mayAsk) in waiting.sorted(by: { $0.key.number < $1.key.number }) {
+            if let fetch = fetches[id] { obtain(query.asking(mayAsk), for: fetch) }
+        }
+        for completion in completions { completion(.nothing) }
+    }
+
     /// Answers the question about a login, because the login has ended.
     private func answer(_ fetch: RunningFetch, _ outcome: TokenOutcome) {
         switch outcome {
@@ -203,11 +219,11 @@ final class TokenDesk {
     }
 
     /// Ends the searches for resources of an origin, or all of them, because what they would store is to be forgotten.
-    func endSearches(where isMeant: (Origin) -> Bool = { _ in true }) {
+    func endSearches(where isMeant: (TokenPlace) -> Bool = { _ in true }) {
         let failure = FetchFailure(
             .loginFailed, "the login was ended, because logins were forgotten meanwhile; try again")
         for search in searches.all {
-            guard let origin = try? FetchURL(search.purpose.resource).origin, isMeant(origin) else { continue }
+            guard let place = TokenPlace(search.purpose.resource), isMeant(place) else { continue }
             finish(search, .failed(failure))
             recent.forget(search.purpose)
         }

@@ -92,9 +92,11 @@ struct CredentialSearch: Sendable {
     /// Returns the rule by which a token for this challenge is obtained, if any. A token is a stored credential.
     func tokenRule(for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext) -> OAuthRule?
     {
-        guard case .bearer = challenge, space.proxyType == nil, situation.mayUseStorage(for: space, context) else {
-            return nil
-        }
+        // A token service could require a token of its own for its replies, without end.
+        // guard: oauth-no-token-for-a-login
+        guard case .bearer = challenge, space.proxyType == nil, !intent.plan.isLoginStep,
+            situation.mayUseStorage(for: space, context)
+        else { return nil }
         return context.environment.tokens.rule(for: chain.hop.url)
     }
 }

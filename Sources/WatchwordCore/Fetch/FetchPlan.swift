@@ -42,6 +42,8 @@ public struct FetchPlan: Sendable, Equatable {
     /// The client certificate for the origin of `url`.
     public var certificate: CertificateCredential?
     public var originLogin = OriginLogin.broker
+    /// Whether the fetch is a request of the broker to an authorization server, for which no token is obtained.
+    public var isLoginStep = false
     /// See `ConnectionAuthentication.program`.
     public var program: Int?
     /// Whether the request needs a new connection. On an old one that ends without a response, it would be sent again.
@@ -73,6 +75,10 @@ public struct FetchPlan: Sendable, Equatable {
     public var redirects: RedirectParams
     /// Whether the client is notified of every request and response.
     public var reportsExchanges: Bool
+
+    /// Whether a certificate that does not verify can be accepted. Not for the broker's own secrets, such as a refresh token
+    /// (SEMANTICS rule 24).
+    var acceptsExceptions: Bool { !isLoginStep || originLogin == .broker }
 
     /// Checks the parameters of a `fetch/run` or a `fetch/start`.
     /// - Parameter inSteps: whether the response is delivered as soon as its header section has been received

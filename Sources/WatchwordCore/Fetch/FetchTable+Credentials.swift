@@ -76,12 +76,24 @@ extension FetchTable {
             context.forgets.record(.credentials(pattern, user: nil))
             decided = forgetDecisions(of: client) { pattern.contains($0.space) }
         }
-        for listing in forgotten {
+        recordForgotten(forgotten)
+        return (count + decided, takeOrders())
+    }
+
+    /// Forgets a token of the session, because its login was forgotten.
+    public mutating func forget(_ token: TokenMark) -> [Order] {
+        let numbers = context.session.numbers(of: token)
+        recordForgotten(context.session.listing(now: .zero).filter { numbers.contains($0.number) })
+        _ = context.session.forget { numbers.contains($0.number) }
+        return takeOrders()
+    }
+
+    private mutating func recordForgotten(_ listings: [SessionListing]) {
+        for listing in listings {
             context.forgets.record(.credentials(listing.space, user: listing.user))
             context.add(
                 .announce(CredentialChange(.forgotten, listing.space, user: listing.user, source: .session)))
         }
-        return (count + decided, takeOrders())
     }
 
     /// Records that keyring items are being deleted by hand: items that `pattern` matches, or any items if it is `nil`.

@@ -34,7 +34,7 @@ struct ServerTrustResolution: Sendable {
 
     /// Returns the remembered exception for this server.
     func remembered(_ situation: FetchSituation, _ context: FetchContext) -> TrustDecision? {
-        guard situation.mayRememberTrust(context) else { return nil }
+        guard situation.mayRememberTrust(context), situation.intent.plan.acceptsExceptions else { return nil }
         return context.decisions.trustedKey(at: situation.chain.origin, owner: situation.intent.access.partition).map {
             key in
             TrustDecision(
@@ -49,6 +49,10 @@ struct ServerTrustResolution: Sendable {
     ) -> Resolution {
         guard let leaf = facts.chain.first?.spkiSha256, !leaf.isEmpty else {
             return .endUnanswered(question)
+        }
+        // guard: oauth-no-exception
+        guard situation.intent.plan.acceptsExceptions else {
+            return verifyNormally(question, facts, &situation, &context)
         }
         if situation.intent.plan.pinnedKey != nil { return .endUnanswered(question) }
         let isAbandoned = question.declined.isAbandoned

@@ -16,7 +16,17 @@ public struct GrantRevocation: Sendable {
     /// - Parameter rule: the rule of the grant's resource, if there still is one.
     public init(_ grant: TokenGrant, _ rule: OAuthRule?) {
         self.grant = grant
-        client = grant.registered ?? rule?.clientID.map { OAuthClient(id: $0, secret: rule?.clientSecret) }
+        client = grant.registered ?? Self.client(of: grant.key, rule)
+    }
+
+    /// The configuration may have changed since the login.
+    private static func client(of key: TokenGrant.Key, _ rule: OAuthRule?) -> OAuthClient? {
+        guard !key.clientID.isEmpty else { return nil }
+        let isSame =
+            rule?.clientID == key.clientID
+            && rule?.issuer.map { AuthorizationServer.isSame($0, key.issuer) } ?? false
+        // guard: oauth-secret-of-another-issuer
+        return OAuthClient(id: key.clientID, secret: isSame ? rule?.clientSecret : nil)
     }
 
     /// Returns the first request; `nil` if nothing can be revoked.

@@ -10,6 +10,8 @@ public struct OAuthRequest: Sendable, Equatable {
     public private(set) var authorization: Secret?
     /// Whether the broker logs in to the server with the credentials of the user, as for any other URL.
     public private(set) var usesCredentials = false
+    /// Whether a person may be asked for these credentials.
+    public private(set) var mayAsk = true
     /// Whether to log in without a challenge of the server, which would answer anyone.
     public private(set) var needsLogin = false
 
@@ -37,9 +39,9 @@ public struct OAuthRequest: Sendable, Equatable {
     }
 
     /// A request to the token service of a container registry.
-    init(registry url: FetchURL, needsLogin: Bool) {
+    init(registry url: FetchURL, needsLogin: Bool, mayAsk: Bool) {
         self.url = url
-        (usesCredentials, self.needsLogin) = (true, needsLogin)
+        (usesCredentials, self.needsLogin, self.mayAsk) = (true, needsLogin, mayAsk)
     }
 
     /// Whether this is a request for a public document, whose reply is the same for some time.

@@ -130,15 +130,17 @@ extension TokenMachine {
 
     /// Requests a token from the service that the challenge names, as container registries do.
     private mutating func requestFromRegistry() throws(FetchFailure) -> [Command] {
+        // Only a challenge names the service.
+        guard let realm = query.challenge.realm else { return finish(.nothing) }
         // The service gets the password of the user.
-        guard let realm = query.challenge.realm, let url = try? FetchURL(realm), url.isSecureEnough,
+        guard let url = try? FetchURL(realm), url.isSecureEnough,
             let service = rule.issuer.flatMap({ try? FetchURL($0) }),
             url.origin == service.origin  // guard: oauth-token-service
         else {
             throw FetchFailure(
                 .loginFailed,
                 "\(query.url.origin.text) names a token service that is not configured, "
-                    + "\(DisplayURL.text(query.challenge.realm ?? "none")); set issuer in the configuration to its origin"
+                    + "\(DisplayURL.text(realm)); set issuer in the configuration to its origin"
             )
         }
         var parameters = query.challenge.service.map { [("service", $0)] } ?? []
@@ -147,12 +149,14 @@ extension TokenMachine {
         let whole = [url.query, text.isEmpty ? nil : text].compactMap(\.self).joined(separator: "&")
         state = .requesting
         let target = FetchURL(origin: url.origin, path: url.path, query: whole.isEmpty ? nil : whole)
-        return [.send(OAuthRequest(registry: target, needsLogin: query.needsLogin))]
+        return [.send(OAuthRequest(registry: target, needsLogin: query.needsLogin, mayAsk: mayAsk))]
     }
 
     mutating func received(_ reply: OAuthReply, _ clock: Clock) throws(FetchFailure) -> [Command] {
         switch try TokenReply(reply, from: rule.issuer ?? "") {
         case .token(let token): return try use(token, previous: nil, clock)
+        // There was no password for the service: the program gets the response of the registry.
+        case .refused where rule.flow == .registry && reply.status == 401: return finish(.nothing)
         case .refused(let code): throw refused(code.isEmpty ? "status \(reply.status)" : code)
         case .unavailable(let status): throw unavailable(status)
         }

@@ -161,6 +161,9 @@ public struct TokenMachine: Sendable {
             .challengeTimedOut, "there was no login at \(DisplayURL.text(server?.issuer ?? "")) in time; try again")
     }
 
+    /// Whether a login is open whose browser returns to this port.
+    public func listens(at port: Int?) -> Bool { port != nil && login != nil && rule.redirectPort == port }
+
     // MARK: Ends
 
     /// Asks a person, by a login that was prepared.

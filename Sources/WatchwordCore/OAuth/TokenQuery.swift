@@ -39,6 +39,13 @@ public struct TokenQuery: Sendable, Equatable {
         return TokenQuery(rule: rule, url: url, challenge: challenge, needsLogin: false, mayAsk: false)
     }
 
+    /// Returns the query of a fetch with another respondent, or without one.
+    public func asking(_ mayAsk: Bool) -> TokenQuery {
+        TokenQuery(
+            rule: rule, url: url, challenge: challenge, needsLogin: needsLogin, isConsented: isConsented, mayAsk: mayAsk
+        )
+    }
+
     /// Creates a query for a token without a challenge and without a person.
     public init(_ rule: OAuthRule, for url: FetchURL) {
         self.init(rule: rule, url: url, challenge: BearerParameters(), needsLogin: false, mayAsk: false)

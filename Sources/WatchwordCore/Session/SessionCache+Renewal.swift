@@ -7,6 +7,12 @@ extension SessionCache {
         accepted[.server(token.origin)].lazy.filter { token.matches($0.credential) }.map(\.lastUse).max()
     }
 
+    /// Returns the numbers of the entries with this token.
+    func numbers(of token: TokenMark) -> Set<Int> {
+        Set(accepted[.server(token.origin)].lazy.filter { token.matches($0.credential) }.map(\.number))
+            .union(staged.lazy.filter { token.matches($0.credential) }.map(\.number))
+    }
+
     /// Replaces a token by its successor, wherever it was accepted.
     mutating func replace(_ token: TokenMark, with next: LoginCredential) {
         guard next.secret.isLocked else { return }

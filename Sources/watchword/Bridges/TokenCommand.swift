@@ -22,7 +22,13 @@ struct TokenCommand: ParsableCommand {
 
     @OptionGroup var broker: BrokerStartOptions
 
-    func validate() throws { _ = try Site(url) }
+    func validate() throws {
+        _ = try Site(url)
+        let segments = Self.path(of: url).string.split(separator: "/")
+        guard !segments.contains(".."), !HiddenSegments.leadUp(in: Self.path(of: url)) else {
+            throw ValidationError("the path of the URL must not contain the segment ..")
+        }
+    }
 
     func run() throws {
         // One call, so that the token is not in the buffer of standard output.
@@ -48,14 +54,19 @@ struct TokenCommand: ParsableCommand {
             guard let line else { throw .protocolViolation("a reply to credential/get without a token") }
             return line
         } catch {
-            throw reportRefusal(error)
+            guard case .refused(let refused) = error, refused.kind == .unknownCredential else {
+                throw reportRefusal(error)
+            }
+            throw refusal("no token for \(url) is stored; log in with: watchword fetch \(url)")
         }
     }
 
+    /// Returns the path, without the query.
     private static func path(of url: String) -> ExactText {
-        guard let start = url.firstRange(of: "://"), let slash = url[start.upperBound...].firstIndex(of: "/") else {
+        let text = url.prefix { $0 != "?" && $0 != "#" }
+        guard let start = text.firstRange(of: "://"), let slash = text[start.upperBound...].firstIndex(of: "/") else {
             return "/"
         }
-        return ExactText(String(url[slash...].prefix { $0 != "?" && $0 != "#" }))
+        return ExactText(String(text[slash...]))
     }
 }

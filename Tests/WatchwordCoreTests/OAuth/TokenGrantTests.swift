@@ -126,8 +126,13 @@ import WatchwordProtocol
     }
 
     @Test func withoutServerOrClientNothingIsRevoked() {
-        var withoutClient = GrantRevocation(grant(), nil)
+        let unnamed = TokenGrant.Key(resource: "https://api.example/v1", issuer: "https://as.example", clientID: "")
+        var withoutClient = GrantRevocation(
+            TokenGrant(unnamed, scopes: [], refresh: secret("r"), registered: nil), TokenRun.rule)
         #expect(withoutClient.start() == nil)
+        // The client of the login, also without its table.
+        var withoutRule = GrantRevocation(grant(), nil)
+        #expect(withoutRule.start() != nil && withoutRule.next(after: metadata)?.form["client_id"] == "me")
         var registered = GrantRevocation(grant { $0.registered = OAuthClient(id: "auto", secret: nil) }, nil)
         #expect(registered.start() != nil)
         #expect(registered.next(after: metadata)?.form["client_id"] == "auto")

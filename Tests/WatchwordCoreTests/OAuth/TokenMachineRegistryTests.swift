@@ -38,12 +38,16 @@ import WatchwordProtocol
     @Test(
         "Rule K12: the password goes only to the token service that is configured",
         arguments: [
-            nil, "https://evil.example/token", "http://auth.example/token", "https://auth.example:8443/token", "/token",
+            "https://evil.example/token", "http://auth.example/token", "https://auth.example:8443/token", "/token",
             "https://auth.example.evil.example/token", "",
         ])
-    func anotherTokenServiceIsRefused(realm: String?) throws {
+    func anotherTokenServiceIsRefused(realm: String) throws {
         let run = try registry(realm: realm)
         #expect(run.request == nil && run.failure?.kind == .loginFailed)
+    }
+
+    @Test func withoutAChallengeThereIsNoService() throws {
+        #expect(try registry(realm: nil).commands == [.finish(.nothing)])
     }
 
     @Test func theTokenIsUsedAndNothingStored() throws {
@@ -59,7 +63,14 @@ import WatchwordProtocol
         #expect(run.token != nil && run.token?.scope == nil)
     }
 
-    @Test(arguments: [401, 403, 500, 302])
+    @Test("Rule 30: a service that got no password leads to the response of the registry")
+    func withoutPasswordThereIsNoToken() throws {
+        var run = try registry()
+        run.reply(["errors": []], status: 401)
+        #expect(run.commands == [.finish(.nothing)])
+    }
+
+    @Test(arguments: [403, 500, 302])
     func aRefusalIsAFailure(status: Int) throws {
         var run = try registry()
         run.reply(["errors": []], status: status)
