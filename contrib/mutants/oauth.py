@@ -57,10 +57,10 @@ OAUTH = [
     ("oauth-login-of-a-sandbox", STATEMENT, "", "Tests/EndToEnd/test_browser_login_edges.py"),
     ("oauth-widened-once", STATEMENT, "", "Tests/EndToEnd/test_browser_login_edges.py"),
     ("oauth-consent-before-renewal", STATEMENT, "", "Tests/EndToEnd/test_browser_login_edges.py"),
-    ("oauth-secret-of-another-issuer", "isSame ? rule?.clientSecret : nil", "rule?.clientSecret", "Tests/EndToEnd/test_browser_login_mistakes.py"),
+    ("oauth-secret-of-another-issuer", "isSame ? rule?.clientSecret : nil", "isSame ? rule?.clientSecret : rule?.clientSecret", "Tests/EndToEnd/test_browser_login_mistakes.py"),
     ("oauth-no-exception", "situation.intent.plan.acceptsExceptions", "!facts.chain.isEmpty", "Tests/EndToEnd/test_browser_login_mistakes.py"),
     ("oauth-no-token-for-a-login", "!intent.plan.isLoginStep,", "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
-    ("oauth-service-login-of-a-sandbox", STATEMENT, "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
+    ("oauth-service-login-of-a-sandbox", "client?.isConfined == true", "client?.isConfined == nil", "Tests/EndToEnd/test_browser_login_mistakes.py"),
     ("oauth-renewal-of-a-forgotten-login", STATEMENT, "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
-    ("oauth-forget-one-login", " && LoginCredential.path(place.path, covers: path)", "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
+    ("oauth-forget-one-login", " && LoginCredential.path(place.path, covers: path)", ' && path != ""', "Tests/EndToEnd/test_browser_login_mistakes.py"),
 ]
