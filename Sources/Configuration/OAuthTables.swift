@@ -121,6 +121,9 @@ private struct OAuthTableReader {
             report(
                 "register", "a client that registers itself gets its id from the server; remove client-id or register")
         }
+        if rule.flow == .device && !hasClientID && rule.registersClient {
+            report("register", "a client registers itself for the browser only; add client-id, or remove flow")
+        }
         if draft.secretFile != nil && !hasClientID {
             report(Self.secretFile, "a secret belongs to a client id; add client-id, or remove \(Self.secretFile)")
         }

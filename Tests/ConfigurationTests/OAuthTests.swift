@@ -232,6 +232,8 @@ import WatchwordProtocol
         let secret = problems(
             "[oauth.\"https://a.example\"]\nregister = true\nissuer = 'https://i.example'\nclient-secret-file = '/s'")
         #expect(secret.map(\.line) == [4] && secret.first?.text.contains("belongs to a client id") == true)
+        let device = problems("[oauth.\"https://a.example\"]\nregister = true\nflow = 'device'")
+        #expect(device.map(\.line) == [2] && device.first?.text.contains("for the browser only") == true)
     }
 
     @Test func aRegistryHasOnlyATokenService() throws {

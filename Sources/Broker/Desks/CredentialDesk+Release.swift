@@ -41,7 +41,7 @@ extension CredentialDesk {
                 guard obtained.binding == nil else {
                     throw RPCError(
                         .denied,
-                        "the token is bound to a key of the broker (DPoP) and of no use without it; dpop = false in its table turns that off"
+                        "the token is bound to a key of the broker (DPoP) and of no use without it; dpop = false in its table, and another login, turn that off"
                     )
                 }
                 token = obtained

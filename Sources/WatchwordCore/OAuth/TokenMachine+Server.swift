@@ -105,14 +105,23 @@ extension TokenMachine {
         return [.send(OAuthRequest(try server.required(\.token, "token"), form: form, client: client, server))]
     }
 
+    /// The errors that another login would not end (RFC 6749 sections 4.1.2.1 and 5.2, RFC 8707, RFC 9449).
+    private static let errorsBesidesTheGrant: Set<String> = [
+        "invalid_request", "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope",
+        "invalid_target", "invalid_dpop_proof", "use_dpop_nonce", "server_error", "temporarily_unavailable",
+        "slow_down",
+    ]
+
     mutating func refreshed(_ grant: TokenGrant, _ reply: OAuthReply, _ clock: Clock) throws(FetchFailure) -> [Command]
     {
         switch try TokenReply(reply, from: grant.key.issuer) {
         case .token(let token): return try use(token, previous: grant, clock)
         case .refused("invalid_grant"): return lookUp(tried: grant.refresh)
-        // Some servers do not say why. The grant is replaced by the next login.
-        case .refused(""), .refused("interaction_required"), .refused("login_required"): return try askPerson(clock)
-        case .refused(let code): throw refused(code)
+        // The server does not know the client any more, which is then registered again.
+        case .refused("invalid_client") where grant.registered != nil: return lookUp(tried: grant.refresh)
+        case .refused(let code) where Self.errorsBesidesTheGrant.contains(code): throw refused(code)
+        // Some servers do not say why, or have codes of their own. The grant is replaced by the next login.
+        case .refused: return try askPerson(clock)
         case .unavailable(let status): throw unavailable(status)
         }
     }

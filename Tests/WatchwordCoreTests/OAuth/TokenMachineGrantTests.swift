@@ -148,6 +148,21 @@ import WatchwordProtocol
         #expect(run.commands.count == 1)
     }
 
+    @Test(
+        "Rule 30: a person is asked after an error of the server's own",
+        arguments: ["bad_refresh_token", "", "login_required"])
+    func anUnknownErrorLeadsToAQuestion(code: String) throws {
+        var run = try renewing()
+        run.reply(["error": .string(code)], status: 400)
+        #expect(run.commands == [.listen(port: nil)])
+    }
+
+    @Test func aClientThatTheServerHasForgottenIsRegisteredAgain() throws {
+        var run = try renewing(grant { $0.registered = OAuthClient(id: "auto", secret: nil) })
+        run.reply(["error": "invalid_client"], status: 401)
+        #expect(run.commands == [.lookUp(grant().key)])
+    }
+
     @Test(arguments: [429, 500, 503])
     func aServerOutOfOrderKeepsTheGrant(status: Int) throws {
         var run = try renewing()
