@@ -5,11 +5,12 @@ import subprocess
 
 import pytest
 
+from rig import tiny_browser
 from rig.authorization_server import AuthorizationServer
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
-from rig.login_sites import Site, failure, log_in, logged_in, started, statuses
+from rig.login_sites import Site, failure, log_in, logged_in, login_url, started, statuses
 from rig.oauth_answers import json_answer
 from rig.scripted import response
 from rig.servers import free_port
@@ -161,6 +162,49 @@ def test_the_token_of_a_registry_needs_its_challenge(stage):
     broker = stage.configured(released() + '[oauth."http://127.0.0.1:4"]\nflow = "registry"\nissuer = "http://127.0.0.1:5"\n')
     code, output, error = printed(broker, "http://127.0.0.1:4/v2/x")
     assert (code, output) == (1, "") and "log in with: watchword fetch http://127.0.0.1:4/v2/x" in error
+
+
+# Programs that consent keeps apart
+
+
+def test_a_login_for_one_sandboxed_program_is_not_for_another(stage, site):
+    """Each has its own question; the person answers that of the first."""
+    broker = site.broker()
+    agent = stage.client(broker=broker)
+    assert "result" in agent.call("agent/register", {"name": "tests"})
+    programs = []
+    try:
+        for name in ["org.example.Maps", "org.example.Music"]:
+            command, info = flatpak(name)
+            programs.append(Relay(broker.socket, *command, pass_fds=[info]))
+            os.close(info)
+            programs[-1].send({"id": 99, "method": "fetch/run", "params": {"url": site.url}})
+        asked = [agent.challenges.get(timeout=30) for _ in programs]
+        assert len({login_url(challenge) for challenge in asked}) == 2
+        first = next(one for one in asked if "Maps" in str(one["params"]["requester"]))
+        other = next(one for one in asked if one is not first)
+        assert tiny_browser.open_login(login_url(first)).status == 200
+        while (reply := programs[0].read()).get("id") != 99:
+            pass
+        assert reply["result"]["status"] == 200
+        agent.reply(other, {"action": "cancel"})
+        while (reply := programs[1].read()).get("id") != 99:
+            pass
+        assert "error" in reply and len([token for token in site.sent_tokens() if token]) == 1
+    finally:
+        for one in programs:
+            one.close()
+
+
+def test_a_login_ends_when_its_table_is_removed(stage, site):
+    path = private(stage.folder / "config.toml", site.configuration())
+    broker = stage.broker("--config", str(path))
+    client = stage.client(broker=broker)
+    call = client.start("fetch/run", {"url": site.url})
+    client.challenges.get(timeout=30)
+    private(path, "")
+    broker.process.send_signal(signal.SIGHUP)
+    assert "table was changed" in failure(client, call)
 
 
 # The keyring

@@ -63,4 +63,6 @@ OAUTH = [
     ("oauth-service-login-of-a-sandbox", "client?.isConfined == true", "client?.isConfined == nil", "Tests/EndToEnd/test_browser_login_mistakes.py"),
     ("oauth-renewal-of-a-forgotten-login", STATEMENT, "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
     ("oauth-forget-one-login", " && LoginCredential.path(place.path, covers: path)", ' && path != ""', "Tests/EndToEnd/test_browser_login_mistakes.py"),
+    ("oauth-audience", "rule.flow == .registry || intent.access.subject == nil || !query.isConsented", "rule.flow == .registry", "Tests/EndToEnd/test_browser_login_mistakes.py"),
+    ("oauth-former-rules", STATEMENT, "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
 ]

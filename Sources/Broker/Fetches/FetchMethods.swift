@@ -82,8 +82,10 @@ final class FetchMethods {
         let id = fetches.change {
             $0.add(plan, of: client?.id.tag ?? .broker, program: client?.program.tag, client.map(currentSubject))
         }
+        // No call could be answered with a challenge.
+        let delivery = plan.subscription?.delivery ?? .none
         let fetch = RunningFetch(
-            id: id, params: params, delivery: plan.subscription?.delivery ?? .none, origin: plan.url.origin,
+            id: id, params: params, delivery: delivery == .result ? .notification : delivery, origin: plan.url.origin,
             since: context.now)
         (fetch.completion, fetch.needsLogin) = (completion, request.needsLogin)
         if let client {

@@ -229,6 +229,16 @@ final class TokenDesk {
         }
     }
 
+    /// Ends the searches whose table was changed or removed.
+    func rulesChanged() {
+        let failure = FetchFailure(.loginFailed, "the login was ended, because its table was changed; try again")
+        for search in searches.all where !context.options.oauthRules.contains(search.machine.query.rule) {
+            finish(search, .failed(failure))
+            recent.forget(search.purpose)
+        }
+        client.forgetDocuments()
+    }
+
     private func close(_ search: RunningTokenSearch) {
         guard searches.end(search) else { return }
         release(search.number)

@@ -178,6 +178,10 @@ struct FetchMachine: Sendable {
         _ token: LoginCredential, by respondent: Respondent, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         logins.recordConsent(of: question, &context)
+        logins.recordLogin(question)
+        // If the token is of no use, the next question must not show a login that is over.
+        var question = question
+        question.login = nil
         return answered(.credential(.login(token)), by: respondent, question, &context)
     }
 

@@ -42,10 +42,16 @@ extension LoginResolution {
             $0.authenticationMethod == .bearer && $0.realm == asked.realm
                 && BearerScope($0.params["scope"]) == asked.scope
         }
-        let query = TokenQuery(
+        var query = TokenQuery(
             rule: rule, url: search.chain.hop.url,
             challenge: BearerParameters(offer?.params ?? [:], realm: asked.realm), needsLogin: needsLogin,
             isConsented: isTokenConsented(in: space, context), mayAsk: respondent != nil)
+        // A login of one program, or a password of one client, must not serve another that consent or sharing keeps apart. A
+        // stored login serves all that have consent.
+        // guard: oauth-audience
+        if rule.flow == .registry || intent.access.subject == nil || !query.isConsented {
+            query.audience = intent.access.sharingPartition
+        }
         // A new token would be refused for the same reason.
         // guard: oauth-once-for-each-purpose
         guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }

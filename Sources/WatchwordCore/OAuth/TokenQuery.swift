@@ -12,12 +12,15 @@ public struct TokenQuery: Sendable, Equatable {
     public let isConsented: Bool
     /// Whether there is a respondent for a login.
     public let mayAsk: Bool
+    /// The programs that may share the token; `nil` for all.
+    var audience: Partition?
 
     /// Two fetches with the same purpose share one token.
     public var purpose: Purpose {
         Purpose(
             resource: rule.resource, realm: rule.flow == .registry ? challenge.realm : nil, service: challenge.service,
-            scopes: scopes, needsLogin: needsLogin, isInsufficient: challenge.isInsufficient, isConsented: isConsented)
+            scopes: scopes, needsLogin: needsLogin, isInsufficient: challenge.isInsufficient, isConsented: isConsented,
+            audience: audience)
     }
 
     public struct Purpose: Sendable, Hashable {
@@ -29,6 +32,7 @@ public struct TokenQuery: Sendable, Equatable {
         /// A grant without the scope answers a first challenge, but not one that refuses its token.
         let isInsufficient: Bool
         let isConsented: Bool
+        let audience: Partition?
     }
 
     /// The query that renews the token without a person; `nil` for a token that is renewed only when it is needed.
@@ -41,9 +45,11 @@ public struct TokenQuery: Sendable, Equatable {
 
     /// Returns the query of a fetch with another respondent, or without one.
     public func asking(_ mayAsk: Bool) -> TokenQuery {
-        TokenQuery(
+        var query = TokenQuery(
             rule: rule, url: url, challenge: challenge, needsLogin: needsLogin, isConsented: isConsented, mayAsk: mayAsk
         )
+        query.audience = audience
+        return query
     }
 
     /// Creates a query for a token without a challenge and without a person.
