@@ -62,7 +62,8 @@ public actor Broker {
 
     private func finish(by end: Duration, _ completion: @escaping @Sendable () -> Void) {
         let step = Duration.milliseconds(20)
-        let isBusy = !desks.fetches.all.isEmpty || desks.keyring.isBusy || desks.bodies.isBusy
+        let isWriting = desks.keyring.isBusy || desks.tokens.grants.isBusy  // guard: oauth-stopping-waits
+        let isBusy = !desks.fetches.all.isEmpty || isWriting || desks.bodies.isBusy
         if isBusy, desks.context.now < end {
             _ = desks.context.clock.schedule(after: step) { self.assumeIsolated { $0.finish(by: end, completion) } }
             return
@@ -151,6 +152,7 @@ extension Broker: ConnectionService {
             desks.programPrompts.forget(connection)
             desks.questions.forget(connection)
             desks.fetches.change { $0.forgetClient(connection.id.tag, connection.peer.subject) }
+            desks.tokens.endSession(of: connection.id.tag)  // guard: oauth-login-of-a-client
         }
     }
 }

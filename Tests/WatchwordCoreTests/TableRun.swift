@@ -151,6 +151,10 @@ struct TableRun {
         take(table.handle(.obtained(outcome), of: id, environment))
     }
 
+    mutating func loggedIn(_ id: FetchID, _ token: LoginCredential) {
+        take(table.handle(.loggedIn(token), of: id, environment))
+    }
+
     func isReadingNetrc(_ id: FetchID) -> Bool {
         if case .readNetrc? = pending[id] { true } else { false }
     }

@@ -12,7 +12,7 @@ final class CredentialDesk {
     let keyring: KeyringDesk
     unowned let fetches: FetchRouter
     let reference: DeskReference<CredentialDesk>
-    private let trust: (any TrustPort)?
+    let trust: (any TrustPort)?
     private let grants: (any GrantPort)?
     private var passphraseLock = PassphraseLock()
 
@@ -29,6 +29,7 @@ final class CredentialDesk {
             params.pattern, withSecrets: true,
             completion: reference.direct { desk, items in
                 desk.fetches.desks.tokens.list(
+                    of: call.connection.tag,
                     completion: desk.reference.direct {
                         $0.clients.complete(call, .success($0.listing(params.pattern, of: call.connection, items, $1)))
                     })
@@ -79,72 +80,6 @@ final class CredentialDesk {
         }
         keyring.save(params.credential, for: params.pattern, connection.cause, completion: finish)
         return nil
-    }
-
-    func forget(_ params: CredentialForget, _ call: Call<CredentialForget>, _ connection: ClientConnection) throws
-        -> Int?
-    {
-        try refuseWhenLocked()
-        switch params {
-        case .id(.session(let number)):
-            let listed = fetches.table.sessionCredentials(of: connection.id.tag, now: context.now)
-            let (count, orders) = fetches.change { $0.forget(number: number, pattern: nil, of: connection.id.tag) }
-            fetches.perform(orders, connection.cause)
-            // Otherwise the next fetch would get another token without a question.
-            // guard: oauth-forget-token
-            if let token = listed.first(where: { $0.id == .session(number) && $0.kind == .token }), count > 0 {
-                let origin = SpacePattern(
-                    scheme: token.pattern.scheme, host: token.pattern.host, port: token.pattern.port)
-                let path = token.path ?? "/"
-                fetches.desks.tokens.forget { place, _ in
-                    // guard: oauth-forget-one-login
-                    origin.contains(place.pattern) && LoginCredential.path(place.path, covers: path)
-                } completion: { _ in
-                }
-            }
-            guard count > 0 else { throw RPCError.unknownCredential(CredentialID.session(number)) }
-            return count
-        case .id(.keyring(let name)):
-            fetches.change { $0.recordForgotten(nil) }
-            let finish: @Sendable (Result<Int, RPCError>) -> Void = reference.direct { desk, result in
-                let isUnknown = (try? result.get()) == 0
-                desk.clients.complete(call, isUnknown ? .failure(.unknownCredential(.keyring(name))) : result)
-            }
-            let cause = connection.cause
-            let removeLogin: @Sendable (Int) -> Void = reference.direct { desk, count in
-                if count > 0 { return finish(.success(count)) }
-                desk.keyring.remove([name], of: nil, cause, completion: finish)
-            }
-            fetches.desks.tokens.forget { _, item in
-                item == name
-            } completion: {
-                removeLogin($0)
-            }
-            return nil
-        case .id(let id):
-            let (count, orders) = fetches.change { $0.forget(decision: id, of: connection.id.tag) }
-            fetches.perform(orders, connection.cause)
-            guard count > 0 else { throw RPCError.unknownCredential(id) }
-            return answer(call, count, whenStoredBy: trust)
-        case .pattern(let pattern):
-            let (count, orders) = fetches.change { $0.forget(number: nil, pattern: pattern, of: connection.id.tag) }
-            let cause = connection.cause
-            fetches.perform(orders, cause)
-            let finish: @Sendable (Result<Int, RPCError>) -> Void = reference.direct { $0.clients.complete(call, $1) }
-            let remove: KeyringCompletion<[StoredItem]> = reference.direct { desk, result in
-                let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }
-                let removeItems: @Sendable (Int) -> Void = desk.reference.direct { desk, logins in
-                    desk.keyring.remove(items.map(\.id), of: pattern, after: count + logins, cause, completion: finish)
-                }
-                desk.fetches.desks.tokens.forget { place, _ in
-                    pattern.overlaps(place.pattern)
-                } completion: {
-                    removeItems($0)
-                }
-            }
-            keyring.search(pattern, completion: remove)
-            return nil
-        }
     }
 
     func setDefault(_ params: CredentialSetDefault, _ call: Call<CredentialSetDefault>, _ connection: ClientConnection)
@@ -230,7 +165,7 @@ final class CredentialDesk {
     /// Answers `call` with `result` after `port` has written its changes: a revoked grant or exception must not reappear
     /// when the broker restarts. If it could not be written, the answer is an error.
     /// - Returns: `result` if `port` is `nil`; otherwise `nil`, and the call is answered later.
-    private func answer<M: Method>(
+    func answer<M: Method>(
         _ call: Call<M>, _ result: M.Result, whenStoredBy port: (any LastingPort)?
     ) -> M.Result? {
         guard let port else { return result }  // guard: revoked-when-written

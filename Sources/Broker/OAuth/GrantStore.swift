@@ -4,8 +4,23 @@ internal import WatchwordProtocol
 
 /// The grants of the session, and those in the keyring.
 final class GrantStore {
-    /// A grant, and the name of its item in the keyring.
-    typealias Stored = (grant: TokenGrant, item: String?)
+    /// A grant in memory, in the keyring, or in both.
+    struct Stored {
+        let key: TokenGrant.Key
+        /// `nil` while it is locked.
+        let grant: TokenGrant?
+        /// The name of its item; `nil` if only the session has it.
+        let item: String?
+    }
+
+    /// The place of a grant in memory.
+    private struct Place: Hashable {
+        let key: TokenGrant.Key
+        /// The client for which it is; `nil` for all.
+        let owner: ClientTag?
+
+        func isOf(_ client: ClientTag?) -> Bool { owner == nil || owner == client }
+    }
 
     /// A grant in memory. Its times are limited as those of a credential in the session, also if the keyring has it.
     private struct Known {
@@ -13,96 +28,155 @@ final class GrantStore {
         /// When a person logged in.
         let since: Duration
         var lastUse: Duration
+        /// Whether the keyring has this grant, or a newer one.
+        var isSaved = false
     }
 
     private let keyring: KeyringDesk
     private let reference: DeskReference<TokenDesk>
-    private var grants: [TokenGrant.Key: Known] = [:]
-    /// The grants that are newer than those of the keyring.
-    private var unsaved: Set<TokenGrant.Key> = []
+    private var grants: [Place: Known] = [:]
+    /// The grants that are being removed from the keyring, and how many calls remove each.
+    private var removals: [TokenGrant.Key: Int] = [:]
+    /// The number of pending writes and removals, for which shutdown waits.
+    private var openChanges = 0
 
     init(_ keyring: KeyringDesk, _ reference: DeskReference<TokenDesk>) {
         (self.keyring, self.reference) = (keyring, reference)
     }
 
+    var isEmpty: Bool { grants.isEmpty }
+
+    var isBusy: Bool { openChanges > 0 }
+
     /// Finds a grant. The keyring is read each time, because another program may have renewed the grant: a refresh token that is
     /// used twice ends the login.
-    func find(_ key: TokenGrant.Key, completion: @escaping @Sendable (TokenGrant?) -> Void) {
-        grants[key]?.lastUse = keyring.context.now
-        let known = grants[key]?.grant
-        guard !unsaved.contains(key), let port = keyring.port else { return completion(known) }
+    func find(_ key: TokenGrant.Key, of owner: ClientTag?, completion: @escaping @Sendable (TokenGrant?) -> Void) {
+        let place = Place(key: key, owner: owner)
+        grants[place]?.lastUse = keyring.context.now
+        let known = grants[place]
+        // guard: oauth-login-that-is-being-forgotten
+        guard known?.isSaved != false, removals[key] == nil, let port = keyring.port else {
+            return completion(known?.grant)
+        }
         port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
             // An item that is gone was deleted by the user; a locked one is still there.
             guard case .success(let items) = result, !items.contains(where: \.isLocked) else {
-                return completion(known)
+                return completion(known?.grant)
             }
-            completion(items.lazy.compactMap(TokenGrant.init).first { $0.key == key })
+            completion(items.lazy.compactMap { TokenGrant($0) }.first { $0.key == key })
         }
     }
 
     /// Stores a grant; without a keyring, for the session.
-    /// - Parameter isNew: whether a person has logged in.
-    func store(_ grant: TokenGrant, isNew: Bool, completion: @escaping @Sendable () -> Void) {
-        let now = keyring.context.now
-        let since = isNew ? now : grants[grant.key]?.since ?? now
-        grants[grant.key] = Known(grant: grant, since: since, lastUse: now)
-        unsaved.insert(grant.key)
+    /// - Parameters:
+    ///   - owner: the client for whose session it is; `nil` for all.
+    ///   - isNew: whether a person has logged in.
+    func store(_ grant: TokenGrant, of owner: ClientTag?, isNew: Bool, completion: @escaping @Sendable () -> Void) {
+        let (place, now) = (Place(key: grant.key, owner: owner), keyring.context.now)
+        let since = isNew ? now : grants[place]?.since ?? now
+        grants[place] = Known(grant: grant, since: since, lastUse: now)
         guard let port = keyring.port else { return completion() }
-        let log = keyring.context.log
-        let saved: @Sendable (TokenGrant.Key) -> Void = reference.callback { $0.grants.unsaved.remove($1) }
+        openChanges += 1
+        let stored: KeyringCompletion<String> = reference.callback { $0.grants.stored($1, grant, place) }
         port.store(grant.secret, attributes: TokenGrant.attributes(of: grant.key), label: grant.label) { result in
-            switch result {
-            case .success: saved(grant.key)
-            case .failure(let failure):
-                log.warning("a login is stored for this session only", metadata: ["reason": "\(failure.text)"])
-            }
+            stored(result)
             completion()
         }
     }
 
-    /// Returns all grants.
-    func all(completion: @escaping KeyringCompletion<[Stored]>) {
-        let known = grants.mapValues(\.grant)
+    private func stored(_ result: Result<String, KeyringFailure>, _ grant: TokenGrant, _ place: Place) {
+        openChanges -= 1
+        switch result {
+        case .success where grants[place]?.grant == grant: grants[place]?.isSaved = true
+        case .success: break
+        case .failure(let failure):
+            keyring.context.log.warning(
+                "a login is stored for this session only", metadata: ["reason": "\(failure.text)"])
+        }
+    }
+
+    /// Returns the grants that a client may manage: those in the keyring, its own, and the shared ones.
+    /// - Parameter completion: called on the broker's executor.
+    func all(of client: ClientTag, completion: @escaping @Sendable ([Stored]) -> Void) {
+        let known = grants.filter { $0.key.isOf(client) }.map { ($0.key.key, $0.value.grant) }
         // The known ones have the access tokens; the keyring knows those of earlier sessions.
         let unite: @Sendable ([KeyringItem]) -> [Stored] = { items in
-            let stored = items.compactMap { item in TokenGrant(item).map { (known[$0.key] ?? $0, Optional(item.id)) } }
-            let rest = known.values.filter { grant in !stored.contains { $0.0.key == grant.key } }
-            return stored + rest.map { ($0, nil) }
+            let stored = items.compactMap { item in
+                TokenGrant.Key(item).map { key in
+                    Stored(key: key, grant: known.first { $0.0 == key }?.1 ?? TokenGrant(item), item: item.id)
+                }
+            }
+            let rest = known.filter { key, _ in !stored.contains { $0.key == key } }
+            return stored + rest.map { Stored(key: $0, grant: $1, item: nil) }
         }
-        guard keyring.mayBeAsked else { return completion(.success(unite([]))) }
-        keyring.find([TokenGrant.query], withSecrets: true) { completion(.success(unite((try? $0.get()) ?? []))) }
+        guard keyring.mayBeAsked else { return completion(unite([])) }
+        keyring.find([TokenGrant.query], withSecrets: true) { completion(unite((try? $0.get()) ?? [])) }
     }
-
-    /// Forgets a grant.
-    func forget(_ key: TokenGrant.Key) {
-        grants[key] = nil
-        unsaved.remove(key)
-        guard let port = keyring.port else { return }
-        port.search([TokenGrant.attributes(of: key)], withSecrets: false) { result in
-            for item in (try? result.get()) ?? [] { port.remove(item.id, ifSecretIs: nil) { _ in } }
-        }
-    }
-
-    var isEmpty: Bool { grants.isEmpty }
 
     /// Removes the grants from memory whose time is over.
     /// - Parameter lastUse: returns when an access token was last used.
     func expire(_ limits: SessionLimits, now: Duration, lastUse: (TokenMark) -> Duration?) {
-        for (key, known) in grants where !limits.allow(since: known.since, lastUse: known.lastUse, now: now) {
-            let mark = (try? FetchURL(key.resource)).flatMap { url in
+        for (place, known) in grants where !limits.allow(since: known.since, lastUse: known.lastUse, now: now) {
+            let mark = (try? FetchURL(place.key.resource)).flatMap { url in
                 known.grant.access.map { TokenMark($0, for: url.origin) }
             }
             let used = max(known.lastUse, mark.flatMap(lastUse) ?? .zero)
-            grants[key] =
-                limits.allow(since: known.since, lastUse: used, now: now)
-                ? Known(grant: known.grant, since: known.since, lastUse: used) : nil
+            guard limits.allow(since: known.since, lastUse: used, now: now) else {
+                grants[place] = nil
+                continue
+            }
+            grants[place]?.lastUse = used
         }
-        unsaved.formIntersection(grants.keys)
     }
 
     /// Forgets what the keyring does not hold.
     func endSession(_ origin: Origin?) {
-        grants = grants.filter { key, _ in origin.map { (try? FetchURL(key.resource))?.origin != $0 } ?? false }
-        unsaved.formIntersection(grants.keys)
+        grants = grants.filter { place, _ in origin.map { (try? FetchURL(place.key.resource))?.origin != $0 } ?? false }
+    }
+
+    /// Forgets what only this client could use.
+    func endSession(of client: ClientTag) { grants = grants.filter { $0.key.owner != client } }
+
+    // MARK: Forgetting
+
+    /// Forgets grants. Until the keyring has removed them, they are not found.
+    /// - Parameters:
+    ///   - client: the client whose session has them, besides the keyring.
+    ///   - isAsked: whether the user has asked for it, so that the keyring may show a window.
+    ///   - completion: called on the broker's executor.
+    func forget(
+        _ keys: Set<TokenGrant.Key>, of client: ClientTag?, isAsked: Bool,
+        completion: @escaping KeyringCompletion<Void>
+    ) {
+        grants = grants.filter { !keys.contains($0.key.key) || !$0.key.isOf(client) }
+        guard let port = keyring.port, !keys.isEmpty else { return completion(.success(())) }
+        openChanges += 1
+        for key in keys { removals[key, default: 0] += 1 }
+        let finish: KeyringCompletion<Void> = reference.direct { desk, result in
+            desk.grants.openChanges -= 1
+            for key in keys { desk.grants.removals[key] = desk.grants.removals[key].flatMap { $0 > 1 ? $0 - 1 : nil } }
+            completion(result)
+        }
+        port.search(
+            keys.map(TokenGrant.attributes), withSecrets: true,
+            completion: reference.callback { desk, result in
+                switch result {
+                case .success(let items): desk.grants.remove(items[...], from: port, isAsked: isAsked, finish)
+                case .failure(let failure): finish(.failure(failure))
+                }
+            })
+    }
+
+    private func remove(
+        _ items: ArraySlice<KeyringItem>, from port: any KeyringPort, isAsked: Bool,
+        _ finish: @escaping KeyringCompletion<Void>
+    ) {
+        guard let item = items.first else { return finish(.success(())) }
+        port.remove(
+            item.id, ifSecretIs: isAsked ? nil : item.secret,
+            completion: reference.callback { desk, result in
+                if case .failure(let failure) = result { return finish(.failure(failure)) }
+                desk.grants.remove(items.dropFirst(), from: port, isAsked: isAsked, finish)
+            })
     }
 }

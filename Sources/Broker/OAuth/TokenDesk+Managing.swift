@@ -5,40 +5,48 @@ internal import WatchwordProtocol
 extension TokenDesk {
     /// Returns the grants as `credential/list` shows them; only those in the keyring, because the tokens of the session are
     /// listed themselves.
-    func list(completion: @escaping @Sendable ([CredentialDescription]) -> Void) {
-        grants.all { result in
-            let stored = (try? result.get()) ?? []
+    func list(of client: ClientTag, completion: @escaping @Sendable ([CredentialDescription]) -> Void) {
+        grants.all(of: client) { stored in
             completion(
-                stored.compactMap { grant, item in
-                    guard let item, let (pattern, path) = grant.place else { return nil }
+                stored.compactMap { stored in
+                    guard let item = stored.item, let place = TokenPlace(stored.key.resource) else { return nil }
                     return CredentialDescription(
-                        id: .keyring(item), kind: .token, pattern: pattern, path: path, persistence: .permanent,
-                        source: .keyring)
+                        id: .keyring(item), kind: .token, pattern: place.pattern, path: place.ownPath,
+                        persistence: .permanent, source: .keyring)
                 })
         }
     }
 
     /// Forgets grants, and revokes them at their servers.
-    /// - Parameter completion: called with the number of the grants in the keyring.
-    /// - Parameter isMeant: called with the place of a login and, if it is in the keyring, the name of its item.
+    /// - Parameters:
+    ///   - isMeant: called with the place of a login and, if it is in the keyring, the name of its item.
+    ///   - completion: called on the broker's executor with the number of the grants that were in the keyring, after it has
+    ///     removed them.
     func forget(
-        where isMeant: @escaping @Sendable (TokenPlace, String?) -> Bool,
-        completion: @escaping @Sendable (Int) -> Void
+        of client: ClientTag, where isMeant: @escaping @Sendable (TokenPlace, String?) -> Bool,
+        completion: @escaping @Sendable (Result<Int, RPCError>) -> Void
     ) {
         endSearches { isMeant($0, nil) }
         grants.all(
-            completion: reference.direct { desk, result in
-                let meant = ((try? result.get()) ?? []).filter { grant, item in
-                    TokenPlace(grant.key.resource).map { isMeant($0, item) } ?? false
+            of: client,
+            completion: reference.direct { desk, stored in
+                let meant = stored.filter { stored in
+                    TokenPlace(stored.key.resource).map { isMeant($0, stored.item) } ?? false
                 }
-                for (grant, _) in meant {
+                for stored in meant {
                     // A renewal that is under way would store the grant again.
-                    desk.endSearches { $0.resource == grant.key.resource }  // guard: oauth-renewal-of-a-forgotten-login
-                    desk.grants.forget(grant.key)
+                    // guard: oauth-renewal-of-a-forgotten-login
+                    desk.endSearches { $0.resource == stored.key.resource }
+                    guard let grant = stored.grant else { continue }
                     desk.forgetToken(of: grant)
                     desk.revoke(grant)
                 }
-                completion(meant.count { $0.item != nil })
+                let count = meant.count { $0.item != nil }
+                desk.grants.forget(Set(meant.map(\.key)), of: client, isAsked: true) { result in
+                    // Without an item, there may be no keyring at all.
+                    guard count > 0 else { return completion(.success(0)) }
+                    completion(result.map { count }.mapError { RPCError(.keyringUnavailable, $0.text) })
+                }
             })
     }
 
@@ -46,6 +54,12 @@ extension TokenDesk {
     func endSession(_ origin: Origin? = nil) {
         grants.endSession(origin)
         endSearches { origin == nil || $0.origin == origin }  // guard: oauth-search-ends-with-the-session
+    }
+
+    /// Forgets what only this client could use. Called after it has disconnected.
+    func endSession(of client: ClientTag) {
+        grants.endSession(of: client)
+        for search in searches.all where search.purpose.owner == client { finish(search, .nothing) }
     }
 
     /// Forgets the access token, which a server need not revoke together with the refresh token (RFC 7009 section 2.1).
@@ -67,23 +81,5 @@ extension TokenDesk {
                 if let next = revocation.next(after: reply) { desk.send(next, of: revocation) }
             }
         }
-    }
-}
-
-/// The place for which a table has tokens.
-struct TokenPlace: Sendable {
-    let resource: String
-    let origin: Origin
-    let path: ExactText
-
-    init?(_ resource: String) {
-        guard let url = try? FetchURL(resource) else { return nil }
-        (self.resource, origin, path) = (resource, url.origin, url.path)
-    }
-
-    /// The spaces of the tokens.
-    var pattern: SpacePattern {
-        SpacePattern(
-            scheme: origin.scheme.rawValue, host: origin.host, port: origin.port, authenticationMethod: .bearer)
     }
 }

@@ -13,7 +13,7 @@ final class TokenDesk {
     let reference: DeskReference<TokenDesk>
     let client: AuthorizationClient
     let grants: GrantStore
-    private var searches = RunningTokenSearches()
+    private(set) var searches = RunningTokenSearches()
     private var recent = RecentLogins()
     /// The timers that renew tokens, by the purpose of the token.
     var renewals: [TokenQuery.Purpose: DeadlineTimer] = [:]
@@ -113,9 +113,10 @@ final class TokenDesk {
             }
         case .lookUp(let key): if searches.use(key, number) { read(key, number) }
         case .store(let grant):
-            grants.store(grant, isNew: search.hasAsked) { [reference] in reference.post { $0.advance(number, .stored) }
+            grants.store(grant, of: search.purpose.owner, isNew: search.hasAsked) { [reference] in
+                reference.post { $0.advance(number, .stored) }
             }
-        case .forget(let key): grants.forget(key)
+        case .forget(let key): forget(key, of: search)
         case .listen(let port): listen(at: port, search)
         case .ask(let login):
             context.log.info("login needed", metadata: ["issuer": "\(DisplayURL.text(login.issuer))"])
@@ -135,7 +136,17 @@ final class TokenDesk {
     // MARK: Grants
 
     private func read(_ key: TokenGrant.Key, _ number: Int) {
-        grants.find(key) { [reference] grant in reference.post { $0.advance(number, .found(grant)) } }
+        grants.find(key, of: searches[number]?.purpose.owner) { [reference] grant in
+            reference.post { $0.advance(number, .found(grant)) }
+        }
+    }
+
+    /// Forgets a grant that its server has refused.
+    private func forget(_ key: TokenGrant.Key, of search: RunningTokenSearch) {
+        grants.forget([key], of: search.purpose.owner, isAsked: false) { [log = context.log] result in
+            guard case .failure(let failure) = result else { return }
+            log.warning("a refused login is still in the keyring", metadata: ["reason": "\(failure.text)"])
+        }
     }
 
     /// Ends the use of grants by a search, and lets the next ones read them.
@@ -166,7 +177,7 @@ final class TokenDesk {
         }
     }
 
-    private func finish(_ search: RunningTokenSearch, _ outcome: TokenOutcome) {
+    func finish(_ search: RunningTokenSearch, _ outcome: TokenOutcome) {
         let waiting = search.waiting.keys.sorted { $0.number < $1.number }
         if case .failed(let failure) = outcome, failure.kind == .cancelled, !context.isClosing {
             return restart(search)

@@ -47,6 +47,9 @@ struct Access: Sendable, Equatable {
     /// program that may use the item can read it from the keyring as well.
     var keyringPartition: Partition? { subject?.isSandboxed == true ? nil : partition }
 
+    /// The client, if it has a session of its own.
+    var owner: ClientTag? { if case .client(let tag) = partition { tag } else { nil } }
+
     /// The partition whose clients share questions and answers; `nil` for all clients.
     var sharingPartition: Partition? {
         guard subject != nil else { return partition }

@@ -29,6 +29,7 @@ extension LoginResolution {
             if intent.access.subject?.isSandboxed == true, respondent != .agents { return nil }
             var question = question
             question.login = login
+            search.situation[offers.challenger].tokens.consentEpoch = context.grants.epoch
             return .ask(question, respondent, nil)
         case .needsConsent?:
             let use = GrantBook.Use(space: space, user: nil)
@@ -52,6 +53,7 @@ extension LoginResolution {
         if rule.flow == .registry || intent.access.subject == nil || !query.isConsented {
             query.audience = intent.access.sharingPartition
         }
+        query.owner = intent.access.owner  // guard: oauth-owner-of-a-login
         // A new token would be refused for the same reason.
         // guard: oauth-once-for-each-purpose
         guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
@@ -75,7 +77,9 @@ extension LoginResolution {
         guard let asked = question.asked, case .login(let offers, _) = question.kind, intent.access.subject != nil
         else { return }
         let use = GrantBook.Use(space: asked.protectionSpace(at: offers.challenger), user: nil)
-        search.situation.consent.record(.session, to: use, epoch: context.grants.epoch, &context)
+        // guard: oauth-consent-epoch
+        let epoch = search.situation[offers.challenger].tokens.consentEpoch ?? context.grants.epoch
+        search.situation.consent.record(.session, to: use, epoch: epoch, &context)
     }
 
     /// Records the outcome of `obtainToken`.

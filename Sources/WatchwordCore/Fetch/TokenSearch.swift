@@ -11,6 +11,8 @@ struct TokenSearch: Sendable, Equatable {
 
     /// The last outcome, until it is of no more use.
     var outcome: TokenOutcome?
+    /// The epoch of the grants of consent when a person was asked to log in.
+    var consentEpoch: Int?
     private var tooNarrow: [TooNarrow] = []
     private var purposes: Set<TokenQuery.Purpose> = []
     private var hasWidened = false

@@ -27,19 +27,10 @@ public struct TokenGrant: Sendable, Equatable {
     var denied: [String] = []
 
     /// Names the item of a grant.
-    private static let marker: ExactText = "watchword-grant"
+    fileprivate static let marker: ExactText = "watchword-grant"
 
     init(_ key: Key, scopes: [String], refresh: Secret, registered: OAuthClient?) {
         (self.key, self.scopes, self.refresh, self.registered) = (key, scopes, refresh, registered)
-    }
-
-    /// The protection spaces for which the grant provides tokens, and the path; `nil` for a whole server.
-    public var place: (pattern: SpacePattern, path: ExactText?)? {
-        guard let url = try? FetchURL(key.resource) else { return nil }
-        let pattern = SpacePattern(
-            scheme: url.origin.scheme.rawValue, host: url.origin.host, port: url.origin.port,
-            authenticationMethod: .bearer)
-        return (pattern, url.path == "/" ? nil : url.path)
     }
 
     // MARK: The keyring
@@ -86,12 +77,11 @@ public struct TokenGrant: Sendable, Equatable {
 
     /// Reads an item; `nil` if it is not that of a grant, or locked.
     public init?(_ item: KeyringItem) {
-        guard item.attributes[Self.marker] == "1", let resource = item.attributes["resource"],
-            let issuer = item.attributes["issuer"], let client = item.attributes["client-id"],
+        guard let key = Key(item),
             let json = item.secret.flatMap({ $0.withUnsafeBytes { OAuthDocument.parse(Array($0)) } }),
             let refresh = json.secret("refreshToken"), !refresh.isEmpty
         else { return nil }
-        key = Key(resource: resource.string, issuer: issuer.string, clientID: client.string)
+        self.key = key
         scopes = json.strings("scopes")
         denied = json.strings("denied")
         proofKey = (json["key"]?.withUTF8 { Base64.decode($0) } ?? nil).flatMap { der in
@@ -101,5 +91,15 @@ public struct TokenGrant: Sendable, Equatable {
         }
         self.refresh = refresh
         registered = json["client"]?["id"]?.string.map { OAuthClient(id: $0, secret: json["client"]?.secret("secret")) }
+    }
+}
+
+extension TokenGrant.Key {
+    /// Reads the attributes of an item, which may be locked; `nil` if it is not that of a grant.
+    public init?(_ item: KeyringItem) {
+        guard item.attributes[TokenGrant.marker] == "1", let resource = item.attributes["resource"],
+            let issuer = item.attributes["issuer"], let client = item.attributes["client-id"]
+        else { return nil }
+        self.init(resource: resource.string, issuer: issuer.string, clientID: client.string)
     }
 }

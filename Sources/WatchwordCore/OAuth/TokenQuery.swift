@@ -5,22 +5,24 @@ public struct TokenQuery: Sendable, Equatable {
     public let rule: OAuthRule
     /// The URL of the request that was challenged.
     public let url: FetchURL
-    public let challenge: BearerParameters
+    public private(set) var challenge: BearerParameters
     /// Whether a token that was obtained without a person was refused, so that a person has to log in again.
-    public let needsLogin: Bool
+    public private(set) var needsLogin: Bool
     /// Whether the program may use a stored login. If not, none is used or renewed before a person has consented.
-    public let isConsented: Bool
+    public private(set) var isConsented: Bool
     /// Whether there is a respondent for a login.
-    public let mayAsk: Bool
+    public private(set) var mayAsk: Bool
     /// The programs that may share the token; `nil` for all.
     var audience: Partition?
+    /// The client in whose session a login is stored that no keyring keeps; `nil` for that of all.
+    var owner: ClientTag?
 
     /// Two fetches with the same purpose share one token.
     public var purpose: Purpose {
         Purpose(
             resource: rule.resource, realm: rule.flow == .registry ? challenge.realm : nil, service: challenge.service,
             scopes: scopes, needsLogin: needsLogin, isInsufficient: challenge.isInsufficient, isConsented: isConsented,
-            audience: audience)
+            audience: audience, owner: owner)
     }
 
     public struct Purpose: Sendable, Hashable {
@@ -33,22 +35,23 @@ public struct TokenQuery: Sendable, Equatable {
         let isInsufficient: Bool
         let isConsented: Bool
         let audience: Partition?
+        public let owner: ClientTag?
     }
 
     /// The query that renews the token without a person; `nil` for a token that is renewed only when it is needed.
     public var withoutPerson: TokenQuery? {
         guard rule.flow != .registry else { return nil }
-        var challenge = challenge
+        var (query, challenge) = (self, challenge)
         challenge.isInsufficient = false
-        return TokenQuery(rule: rule, url: url, challenge: challenge, needsLogin: false, mayAsk: false)
+        (query.challenge, query.needsLogin, query.isConsented, query.mayAsk) = (challenge, false, true, false)
+        query.audience = nil
+        return query
     }
 
     /// Returns the query of a fetch with another respondent, or without one.
     public func asking(_ mayAsk: Bool) -> TokenQuery {
-        var query = TokenQuery(
-            rule: rule, url: url, challenge: challenge, needsLogin: needsLogin, isConsented: isConsented, mayAsk: mayAsk
-        )
-        query.audience = audience
+        var query = self
+        query.mayAsk = mayAsk
         return query
     }
 

@@ -11,6 +11,8 @@ final class FakeKeyring: KeyringPort {
         var waiting: [Completion<[KeyringItem]>] = []
         var searches = 0
         var last = 0
+        /// Changes that wait, if they do.
+        var held: [@Sendable () -> Void]?
         var report: (@Sendable (KeyringChange) -> Void)?
     }
 
@@ -36,6 +38,25 @@ final class FakeKeyring: KeyringPort {
     }
 
     var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+    /// Changes wait until `release` is called.
+    func hold() { state.withLock { $0.held = [] } }
+
+    /// Makes the changes that wait.
+    func release() {
+        let held = state.withLock { $0.held.take() } ?? []
+        for change in held { change() }
+    }
+
+    private func change<Value: Sendable>(
+        _ completion: @escaping Completion<Value>, _ value: @escaping @Sendable (inout State) -> Value
+    ) {
+        let isHeld = state.withLock { state in
+            state.held?.append { self.answer(completion, value) }
+            return state.held != nil
+        }
+        if !isHeld { answer(completion, value) }
+    }
 
     private func answer<Value>(_ completion: Completion<Value>, _ value: (inout State) -> Value) {
         let result = state.withLock { state -> Result<Value, KeyringFailure> in
@@ -63,7 +84,7 @@ final class FakeKeyring: KeyringPort {
     func store(
         _ secret: Secret, attributes: [ExactText: ExactText], label: String, completion: @escaping Completion<String>
     ) {
-        answer(completion) { state in
+        change(completion) { state in
             var attributes = attributes
             attributes["xdg:schema"] = "org.gnome.keyring.NetworkPassword"
             state.items.removeAll { $0.attributes == attributes }
@@ -76,7 +97,7 @@ final class FakeKeyring: KeyringPort {
     }
 
     func remove(_ id: String, ifSecretIs expected: Secret?, completion: @escaping Completion<Bool>) {
-        answer(completion) { state in
+        change(completion) { state in
             let index = state.items.firstIndex { $0.id == id && (expected == nil || $0.secret == expected) }
             if let index { state.items.remove(at: index) }
             return index != nil

@@ -256,6 +256,22 @@ import WatchwordProtocol
         #expect(run.tokenQuery(fetch) == nil)
     }
 
+    @Test(
+        "Rule G8: consent by a login does not outlive a revocation that came while the person logged in",
+        arguments: [false, true])
+    func consentByALoginEndsWithARevocation(isRevoked: Bool) throws {
+        var run = table(.ask)
+        let fetch = try run.fetch(Self.url, subject: editor)
+        run.respond(fetch, 401, wants())
+        run.obtained(fetch, login)
+        #expect(run.question(fetch) != nil)
+        if isRevoked { run.take(run.table.revokeGrants(number: nil, subject: nil).orders) }
+        guard case .token(let credential) = token("t") else { return }
+        run.loggedIn(fetch, credential)
+        run.respond(fetch, 200)
+        #expect(run.sent == ["Bearer t"] && run.table.grants.isEmpty == isRevoked)
+    }
+
     // MARK: Bound tokens
 
     private func bound(_ run: inout TableRun) throws -> (FetchID, ProofKey) {

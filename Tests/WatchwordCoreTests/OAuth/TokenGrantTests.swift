@@ -70,15 +70,18 @@ import WatchwordProtocol
         #expect(TokenGrant(item)?.refresh == secret("r") && TokenGrant(item)?.proofKey == nil)
     }
 
+    @Test func aLockedItemNamesItsGrant() {
+        let item = stored(grant()) { ($0.secret, $0.isLocked) = (nil, true) }
+        #expect(TokenGrant(item) == nil && TokenGrant.Key(item) == grant().key)
+    }
+
     @Test func aGrantIsForTheURLsOfItsResource() throws {
-        let place = try #require(grant().place)
-        #expect(place.path == "/v1" && place.pattern.host == "api.example" && place.pattern.port == 443)
+        let place = try #require(TokenPlace(grant().key.resource))
+        #expect(place.path == "/v1" && place.ownPath == "/v1")
+        #expect(place.pattern.host == "api.example" && place.pattern.port == 443)
         #expect(place.pattern.authenticationMethod == .bearer)
-        let key = TokenGrant.Key(resource: "https://api.example", issuer: "i", clientID: "c")
-        let whole = try #require(TokenGrant(key, scopes: [], refresh: secret("r"), registered: nil).place)
-        #expect(whole.path == nil)
-        let broken = TokenGrant.Key(resource: "no URL", issuer: "i", clientID: "c")
-        #expect(TokenGrant(broken, scopes: [], refresh: secret("r"), registered: nil).place == nil)
+        #expect(TokenPlace("https://api.example")?.ownPath == .some(nil))
+        #expect(TokenPlace("no URL") == nil)
     }
 
     // MARK: Revocation

@@ -1,0 +1,184 @@
+import JSONText
+import Testing
+import WatchwordCore
+import WatchwordProtocol
+
+@testable import Broker
+
+/// Logins at an authorization server, and the keyring that holds them.
+@Suite struct BrokerLoginTests {
+    private static let space = #"{"protectionSpace":{"protocol":"https","host":"api"}}"#
+    private static let metadata =
+        #"{"issuer":"https://as","token_endpoint":"https://as/token","device_authorization_endpoint":"https://as/device"}"#
+    private static let key: [ExactText: ExactText] = [
+        "watchword-grant": "1", "resource": "https://api", "issuer": "https://as", "client-id": "me",
+    ]
+
+    private func stage(keyring: Bool = true, _ sharing: FetchTable.Sharing = .user) -> Stage {
+        var rule = OAuthRule(resource: "https://api")
+        (rule.issuer, rule.clientID, rule.flow, rule.usesDPoP) = ("https://as", "me", .device, false)
+        return Stage(hasKeyring: keyring) { ($0.oauthRules, $0.sharing) = ([rule], sharing) }
+    }
+
+    /// Puts a login into the keyring.
+    private func store(_ refresh: String = "r1", in stage: Stage) {
+        let text = Array(#"{"refreshToken":"\#(refresh)","scopes":[],"denied":[]}"#.utf8)
+        stage.keyring.store(
+            text.withUnsafeBytes { Secret(copying: $0) }, attributes: Self.key, label: "login", completion: { _ in })
+    }
+
+    /// Answers the last request for this path.
+    private func answer(_ path: ExactText, _ stage: Stage, _ status: Int = 200, _ body: String = "") {
+        guard let index = stage.transfers.requests.lastIndex(where: { $0.url.path == path }) else { return }
+        let headers = [HeaderField("WWW-Authenticate", "Bearer")]
+        stage.transfers.complete(
+            .success(TransferResponse(status: status, headers: headers, body: Array(body.utf8))), ofRequest: index)
+    }
+
+    /// Starts a fetch that is challenged for a token.
+    private func challenge(_ client: StageClient) {
+        _ = client.fetch("https://api/")
+        answer("/", client.stage, 401)
+        _ = client.hear()
+        answer("/.well-known/oauth-authorization-server", client.stage, 200, Self.metadata)
+        _ = client.hear()
+    }
+
+    /// Starts a fetch for which a person has to log in with a device; returns the question.
+    private func question(_ client: StageClient) -> JSON? {
+        challenge(client)
+        let code = #"{"device_code":"d","user_code":"AB","verification_uri":"https://as/go","interval":1}"#
+        answer("/device", client.stage, 200, code)
+        return client.hear().of("auth/challenge").first
+    }
+
+    private func token(_ stage: Stage) {
+        stage.clock.advance(by: .seconds(2))
+        stage.loop.turn()
+        let token = #"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1","expires_in":3600}"#
+        answer("/token", stage, 200, token)
+        stage.loop.turn()
+    }
+
+    private func paths(_ stage: Stage) -> [ExactText] { stage.transfers.requests.map(\.url.path) }
+
+    /// Makes a person log in with a device, and the fetch succeed.
+    private func logIn(_ client: StageClient) throws {
+        #expect(question(client)?["params"]?["login"]?["userCode"]?.string == "AB")
+        token(client.stage)
+        answer("/", client.stage)
+        #expect(client.hear().replies.last?.status == 200)
+    }
+
+    // MARK: Forgetting
+
+    @Test func forgettingIsAnsweredAfterTheKeyringHasRemovedTheLogin() {
+        let stage = stage()
+        store(in: stage)
+        let client = stage.connect(.request)
+        stage.keyring.hold()
+        #expect(client.call("credential/forget", Self.space) == nil && stage.keyring.items.count == 1)
+        stage.keyring.release()
+        #expect(client.hear().replies.last?["result"]?["removed"]?.integer == 1 && stage.keyring.items.isEmpty)
+    }
+
+    @Test(arguments: [
+        Self.space, #"{"id":"keyring:/item/1"}"#, #"{"id":"session:1"}"#,
+    ])
+    func aLoginThatTheKeyringCannotRemoveIsAnError(what: String) throws {
+        let stage = stage()
+        let client = stage.connect(.request)
+        if what.contains("session") { try logIn(client) } else { store(in: stage) }
+        stage.keyring.hold()
+        #expect(client.call("credential/forget", what) == nil)
+        stage.keyring.failure = KeyringFailure(.locked, "it is locked")
+        stage.keyring.release()
+        let reply = client.hear().replies.last
+        #expect(reply?.kind == "keyringUnavailable" && reply?["error"]?["message"]?.string?.contains("locked") == true)
+        #expect(stage.keyring.items.count == 1)
+    }
+
+    @Test func aLoginThatIsBeingRemovedIsNotUsed() {
+        let stage = stage()
+        store(in: stage)
+        let client = stage.connect(.request)
+        stage.keyring.hold()
+        _ = client.call("credential/forget", Self.space)
+        #expect(question(client) != nil)
+        #expect(!paths(stage).contains("/token"))
+        stage.keyring.release()
+        _ = client.hear()
+        #expect(stage.keyring.items.isEmpty)
+    }
+
+    @Test func twoRemovalsEndOneAfterTheOther() {
+        let stage = stage()
+        store(in: stage)
+        let clients = [stage.connect(.request), stage.connect(.request)]
+        stage.keyring.hold()
+        for client in clients { #expect(client.call("credential/forget", Self.space) == nil) }
+        stage.keyring.release()
+        #expect(clients.map { $0.hear().replies.last?["result"]?["removed"]?.integer } == [1, 1])
+        store("r2", in: stage)
+        challenge(clients[0])
+        #expect(paths(stage).last == "/token", "the next login is found")
+    }
+
+    // MARK: Stopping
+
+    @Test func stoppingWaitsForALoginThatIsBeingStored() {
+        let stage = stage()
+        let client = stage.connect(.request)
+        _ = question(client)
+        stage.keyring.hold()
+        token(stage)
+        client.leave()
+        nonisolated(unsafe) var hasEnded = false
+        stage.broker.assumeIsolated { $0.shutDown(reason: "test", grace: .seconds(5)) { hasEnded = true } }
+        stage.clock.advance(by: .seconds(1))
+        #expect(!hasEnded)
+        stage.keyring.release()
+        stage.loop.turn()
+        stage.clock.advance(by: .seconds(1))
+        #expect(hasEnded && stage.keyring.items.count == 1)
+    }
+
+    // MARK: Clients with a session of their own
+
+    private func hasGrants(_ stage: Stage) -> Bool { stage.broker.assumeIsolated { $0.desks.tokens.hasGrants } }
+
+    @Test func aLoginInTheSessionOfAClientIsNotForAnother() throws {
+        let stage = stage(keyring: false, .client)
+        let (first, second) = (stage.connect(.request), stage.connect(.request, pid: 5))
+        try logIn(first)
+        #expect(hasGrants(stage))
+        #expect(question(second) != nil)
+        #expect(paths(stage).count { $0 == "/token" } == 1)
+        // Neither does it forget it.
+        #expect(second.call("credential/forget", Self.space)?["result"]?["removed"]?.integer == 0)
+        #expect(hasGrants(stage))
+        first.leave()
+        #expect(!hasGrants(stage))
+    }
+
+    @Test func aSharedLoginServesTheNextClient() throws {
+        let stage = stage(keyring: false)
+        let (first, second) = (stage.connect(.request), stage.connect(.request, pid: 5))
+        try logIn(first)
+        first.leave()
+        #expect(hasGrants(stage))
+        _ = second.fetch("https://api/")
+        #expect(stage.transfers.requests.last?.authorization != nil)
+    }
+
+    @Test func theLoginOfAClientEndsWithIt() {
+        let stage = stage(keyring: false, .client)
+        let (first, second) = (stage.connect(.request), stage.connect(.request, pid: 5))
+        #expect(question(first) != nil)
+        let requests = stage.transfers.requests.count
+        first.leave()
+        stage.clock.advance(by: .seconds(9))
+        _ = second.hear()
+        #expect(stage.transfers.requests.count == requests)
+    }
+}
