@@ -7,6 +7,7 @@ import pytest
 
 from rig import audit
 from rig.broker import program
+from rig.git_program import Git, install_helper
 from rig.terminal import Shell, Terminal
 
 HELPER = os.path.realpath(program("watchword"))
@@ -14,31 +15,7 @@ HELPER = os.path.realpath(program("watchword"))
 
 @pytest.fixture
 def tools(tmp_path):
-    """A folder with the helper under the names that the programs use."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ["git-credential-watchword", "watchword-askpass", "watchword"]:
-        (folder / name).symlink_to(HELPER)
-    return folder
-
-
-class Git:
-    """git with a home directory of its own, whose helper uses one broker."""
-
-    def __init__(self, broker, tools, *settings):
-        self.environment = {
-            "HOME": str(broker.home), "PATH": f"{tools}:{os.environ['PATH']}", "WATCHWORD_SOCKET": broker.socket,
-            "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-        self.settings = [option for setting in settings for option in ("-c", setting)]
-
-    def __call__(self, *arguments, **more):
-        return subprocess.run(
-            ["git", *self.settings, *arguments], env={**self.environment, **more.pop("environment", {})}, capture_output=True, text=True,
-            timeout=60, start_new_session=True, **more)
-
-    def credential(self, operation, *lines):
-        """Runs `git credential`, which calls the helper."""
-        return self("credential", operation, input="".join(f"{line}\n" for line in [*lines, ""]))
+    return install_helper(tmp_path / "bin")
 
 
 @pytest.fixture

@@ -179,6 +179,8 @@ EXCUSED = {
         ("needs a fixed port; test_front_browsers.py has another", has_text("Tests/EndToEnd/test_front_browsers.py", "--proxy-server=127.0.0.1:")),
     "watchword token https://api.example":
         ("needs a token; test_browser_logins.py has one", has_text("Tests/EndToEnd/test_browser_logins.py", '"token", "--socket"')),
+    "watchword token --renew https://api.example":
+        ("needs a token; test_refused_tokens.py has one", has_text("Tests/EndToEnd/test_refused_tokens.py", '"--renew"')),
     "contrib/install-dependencies --build --benchmarks":
         ("installs packages", is_script("contrib/install-dependencies", "--build", "--benchmarks")),
     "contrib/benchmarks/all": ("takes 15 minutes", has_option("contrib/benchmarks/all", "GROUP")),

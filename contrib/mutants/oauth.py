@@ -69,5 +69,6 @@ OAUTH = [
     ("oauth-login-of-a-client", STATEMENT, "", "BrokerTests.BrokerLoginTests"),
     ("oauth-owner-of-a-login", STATEMENT, "", "BrokerTests.BrokerLoginTests"),
     ("oauth-consent-epoch", ".tokens.consentEpoch ?? context.grants.epoch", ".tokens.consentEpoch.map { max($0, context.grants.epoch) } ?? 0", "WatchwordCoreTests.TokenFetchTests"),
+    ("oauth-refused-token", "let query, let refused", "let query, query.mayAsk, let refused", "Tests/EndToEnd/test_refused_tokens.py"),
     ("oauth-former-rules", STATEMENT, "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
 ]

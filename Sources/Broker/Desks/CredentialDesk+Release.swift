@@ -9,10 +9,15 @@ extension CredentialDesk {
     {
         try refuseWhenLocked()
         try checkRelease(of: params.pattern, to: connection)
+        let query = params.pattern.authenticationMethod == .bearer ? tokenQuery(params) : nil
+        if let query, let refused = params.refusedToken {  // guard: oauth-refused-token
+            let mark = TokenMark(refused, for: query.url.origin)
+            fetches.perform(fetches.change { $0.forget(mark) }, connection.cause)
+        }
         if let credential = fetches.table.sessionCredential(for: params, of: call.connection.tag, now: context.now) {
             return finishRelease(credential, from: .session, params, call)
         }
-        if params.pattern.authenticationMethod == .bearer, let query = tokenQuery(params) {
+        if let query {
             return fetches.desks.tokens.obtain(query) { [unowned self] in releaseToken($0, params, call) }
         }
         guard keyring.mayBeAsked else { return finishRelease(nil, from: .keyring, params, call) }

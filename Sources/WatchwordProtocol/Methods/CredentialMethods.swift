@@ -123,6 +123,9 @@ public struct CredentialGet: CallableMethod, Equatable {
     public var account: Account?
     /// The path of the request. A credential that was stored for a path is valid at and below it.
     public var path: ExactText
+    /// A token that was released before, and that its server has refused: another one is obtained, if the configuration says
+    /// how.
+    public var refusedToken: Secret?
 
     public init(_ json: JSON?) throws(InvalidParams) {
         let members = try Members(json)
@@ -131,18 +134,21 @@ public struct CredentialGet: CallableMethod, Equatable {
         account = try members.exactText("user").map { Account(user: $0, domain: domain) }
         path = try members.exactText("path") ?? "/"
         guard path.hasPrefix("/") else { throw members.wrong("path", "a path that begins with \"/\"") }
+        refusedToken = try members.secret("refusedToken", maxBytes: Limits.credentialBytes)
     }
 
-    public init(pattern: SpacePattern, account: Account?, path: ExactText = "/") {
+    public init(pattern: SpacePattern, account: Account?, path: ExactText = "/", refusedToken: Secret? = nil) {
         self.pattern = pattern
         self.account = account
         self.path = path
+        self.refusedToken = refusedToken
     }
 
     public var json: JSON {
         [
             "protectionSpace": pattern.json, "user": account?.user.json,
             "domain": account?.domain?.json, "path": path.json,
+            "refusedToken": refusedToken.flatMap { $0.withUnsafeBytes { JSON.string(secret: $0) } },
         ]
     }
 

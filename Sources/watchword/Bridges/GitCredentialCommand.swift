@@ -150,6 +150,7 @@ private struct GitHelper {
 
     /// Removes the login that the server refused. A login with another, newer password remains.
     func erase() throws(ClientFailure) {
+        if let token = description.token ?? (mayBeToken ? description.password : nil) { return try replace(token) }
         guard let user = description.user, !mayBeToken, try isAllowed(user) else { return }
         let listed = try connection.call(CredentialList(pattern: pattern))
         let own = (listed["credentials"]?.elements ?? []).filter { $0["user"]?.exactText == user && isInPlace($0) }
@@ -160,6 +161,18 @@ private struct GitHelper {
                 continue
             }
             try connection.call(CredentialForget.id(id))
+        }
+    }
+
+    /// Lets the broker obtain another token for the next request. The login remains.
+    private func replace(_ token: Secret) throws(ClientFailure) {
+        var tokens = pattern
+        tokens.authenticationMethod = .bearer
+        do throws(ClientFailure) {
+            try connection.call(
+                CredentialGet(pattern: tokens, account: nil, path: description.path ?? "/", refusedToken: token))
+        } catch {
+            guard case .refused(let refusal) = error, refusal.isNothing else { throw error }
         }
     }
 

@@ -23,6 +23,8 @@ struct GitDescription {
     /// The time, since 1970, when the password expires.
     private(set) var expiresAt: Duration?
     private(set) var refreshToken: Secret?
+    /// The token of an `authtype`.
+    private(set) var token: Secret?
     /// Whether the login must not be stored.
     private(set) var isEphemeral = false
     /// Whether git supports credentials other than passwords.
@@ -80,8 +82,10 @@ struct GitDescription {
             refreshToken = value.isEmpty ? nil : Secret(copying: value)
             return true
         }
-        // A token never becomes a `String`, and is not stored here; git caches it itself.
-        if name == "credential" { return true }
+        if name == "credential" {
+            token = Secret(copying: value)
+            return true
+        }
         // Other attributes are ignored, as git requires; text from servers (`wwwauth[]`) may have any encoding.
         guard let attribute = Attribute(rawValue: name) else { return true }
         guard let text = String(validating: value, as: UTF8.self) else { return false }

@@ -13,12 +13,16 @@ struct TokenCommand: ParsableCommand {
             Where the configuration says how tokens are obtained, an expired one is renewed. No login is asked for: \
             "watchword fetch" does that.
 
-            Example:
+            Examples:
               watchword token https://api.example
+              watchword token --renew https://api.example
             """)
 
     @Argument(help: "The URL that the token is for.")
     var url: String
+
+    @Flag(help: "Print another token, because the server has refused the last one.")
+    var renew = false
 
     @OptionGroup var broker: BrokerStartOptions
 
@@ -43,7 +47,12 @@ struct TokenCommand: ParsableCommand {
             let connection = try broker.connect()
             connection.callLimit = Patience.withTheBroker
             try connection.initialize(name: "watchword token", version: WatchwordVersion.current, delivery: nil)
-            let result = try connection.call(CredentialGet(pattern: pattern, account: nil, path: Self.path(of: url)))
+            var params = CredentialGet(pattern: pattern, account: nil, path: Self.path(of: url))
+            var result = try connection.call(params)
+            if renew {
+                params.refusedToken = result["credential"]?["token"]?.withUTF8 { Secret(copying: $0) }
+                result = try connection.call(params)
+            }
             let line = result["credential"]?["token"]?.withUTF8 { bytes in
                 Secret(capacity: bytes.count + 1) { block in
                     block.copyMemory(from: bytes)
