@@ -10,6 +10,8 @@ import WatchwordProtocol
     private static let space = #"{"protectionSpace":{"protocol":"https","host":"api"}}"#
     private static let metadata =
         #"{"issuer":"https://as","token_endpoint":"https://as/token","device_authorization_endpoint":"https://as/device"}"#
+    private static let code =
+        #"{"device_code":"d","user_code":"AB","verification_uri":"https://as/go","interval":1}"#
     private static let key: [ExactText: ExactText] = [
         "watchword-grant": "1", "resource": "https://api", "issuer": "https://as", "client-id": "me",
     ]
@@ -28,9 +30,11 @@ import WatchwordProtocol
     }
 
     /// Answers the last request for this path.
-    private func answer(_ path: ExactText, _ stage: Stage, _ status: Int = 200, _ body: String = "") {
+    private func answer(
+        _ path: ExactText, _ stage: Stage, _ status: Int = 200, _ body: String = "", _ challenge: String = "Bearer"
+    ) {
         guard let index = stage.transfers.requests.lastIndex(where: { $0.url.path == path }) else { return }
-        let headers = [HeaderField("WWW-Authenticate", "Bearer")]
+        let headers = [HeaderField("WWW-Authenticate", challenge)]
         stage.transfers.complete(
             .success(TransferResponse(status: status, headers: headers, body: Array(body.utf8))), ofRequest: index)
     }
@@ -47,15 +51,16 @@ import WatchwordProtocol
     /// Starts a fetch for which a person has to log in with a device; returns the question.
     private func question(_ client: StageClient) -> JSON? {
         challenge(client)
-        let code = #"{"device_code":"d","user_code":"AB","verification_uri":"https://as/go","interval":1}"#
-        answer("/device", client.stage, 200, code)
+        answer("/device", client.stage, 200, Self.code)
         return client.hear().of("auth/challenge").first
     }
 
-    private func token(_ stage: Stage) {
+    private func token(
+        _ stage: Stage,
+        _ token: String = #"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1","expires_in":3600}"#
+    ) {
         stage.clock.advance(by: .seconds(2))
         stage.loop.turn()
-        let token = #"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1","expires_in":3600}"#
         answer("/token", stage, 200, token)
         stage.loop.turn()
     }
@@ -122,6 +127,61 @@ import WatchwordProtocol
         store("r2", in: stage)
         challenge(clients[0])
         #expect(paths(stage).last == "/token", "the next login is found")
+    }
+
+    // MARK: Logins that are of no use
+
+    /// Starts a fetch that the resource refuses with and without a token; returns whether a person was asked.
+    private func isAsked(_ client: StageClient, _ number: Int) -> Bool {
+        let stage = client.stage
+        guard question(client) != nil else { return false }
+        token(stage, #"{"access_token":"a\#(number)","token_type":"Bearer"}"#)
+        answer("/", stage, 401)
+        #expect(client.hear().replies.last?.kind == "loginFailed")
+        return true
+    }
+
+    @Test("A resource that refuses all tokens leads to a question after 1, 2, 4 and more minutes")
+    func questionsAboutAResourceThatRefusesAllTokensGetFewer() {
+        let stage = stage(keyring: false)
+        let client = stage.connect(.request)
+        #expect(isAsked(client, 0))
+        var minutes: [Int] = []
+        for minute in 1...120 {
+            stage.clock.advance(by: .seconds(62))
+            if isAsked(client, minute) { minutes.append(minute) }
+        }
+        #expect(minutes == [1, 3, 7, 15, 31, 62])
+        // After forgetting, the count starts again.
+        #expect(client.call("credential/forget", Self.space)?["result"]?["removed"]?.integer == 0)
+        #expect(isAsked(client, 121))
+    }
+
+    @Test func aDeniedScopeIsNotAskedForAgain() {
+        let stage = stage(keyring: false)
+        let client = stage.connect(.request)
+        let insufficient = #"Bearer error="insufficient_scope", scope="write""#
+        func widen() -> [JSON] {
+            answer("/", stage, 403, "", insufficient)
+            let heard = client.hear()
+            answer("/device", stage, 200, Self.code)
+            return heard + client.hear()
+        }
+        #expect(question(client) != nil)
+        token(stage, #"{"access_token":"a1","token_type":"Bearer","scope":"read"}"#)
+        answer("/", stage)
+        #expect(client.hear().replies.last?.status == 200)
+        _ = client.fetch("https://api/")
+        #expect(widen().of("auth/challenge").count == 1)
+        token(stage, #"{"access_token":"a2","token_type":"Bearer","scope":"read"}"#)
+        #expect(client.hear().replies.last?.kind == "loginFailed")
+        stage.clock.advance(by: .seconds(60))
+        _ = client.fetch("https://api/")
+        #expect(widen().replies.last?.kind == "loginFailed")
+        _ = client.call("credential/forget", Self.space)
+        #expect(question(client) != nil)
+        token(stage, #"{"access_token":"a3","token_type":"Bearer","scope":"read"}"#)
+        #expect(widen().of("auth/challenge").count == 1)
     }
 
     // MARK: Stopping

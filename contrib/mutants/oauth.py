@@ -70,5 +70,8 @@ OAUTH = [
     ("oauth-owner-of-a-login", STATEMENT, "", "BrokerTests.BrokerLoginTests"),
     ("oauth-consent-epoch", ".tokens.consentEpoch ?? context.grants.epoch", ".tokens.consentEpoch.map { max($0, context.grants.epoch) } ?? 0", "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-refused-token", "let query, let refused", "let query, query.mayAsk, let refused", "Tests/EndToEnd/test_refused_tokens.py"),
+    ("oauth-refused-login", " && recent.refusal(of: query, now: context.now) == nil", "", "BrokerTests.BrokerLoginTests"),
+    ("oauth-denied-login", "isDenied = rule.flow != .clientCredentials", "isDenied = rule.flow == .registry", "BrokerTests.BrokerLoginTests"),
+    ("oauth-changed-table", "mayAsk, !grant.isFor(rule)", "mayAsk, rule.resource.isEmpty", "WatchwordCoreTests.TokenMachineGrantTests"),
     ("oauth-former-rules", STATEMENT, "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
 ]

@@ -79,38 +79,3 @@ struct RunningTokenSearches {
         return next
     }
 }
-
-/// The logins of the last time: those that have failed, so that programs that have waited for the same login do not each start
-/// it again, and those that were made, so that a token which is refused at once does not lead to the next login.
-struct RecentLogins {
-    private static let failureTime = Duration.seconds(5)
-    /// The time in which a refused token is not the fault of its age.
-    private static let freshness = Duration.seconds(60)
-
-    private var failures: [TokenQuery.Purpose: (failure: FetchFailure, until: Duration)] = [:]
-    /// When a person last logged in for a resource.
-    private var logins: [String: Duration] = [:]
-
-    mutating func recordLogin(_ purpose: TokenQuery.Purpose, now: Duration) { logins[purpose.resource] = now }
-
-    mutating func record(_ failure: FetchFailure, _ purpose: TokenQuery.Purpose, now: Duration) {
-        failures = failures.filter { $0.value.until > now }
-        failures[purpose] = (failure, now + Self.failureTime)
-    }
-
-    mutating func forget(_ purpose: TokenQuery.Purpose) { failures[purpose] = nil }
-
-    /// Returns why no search begins now, if that is so.
-    func failure(of query: TokenQuery, now: Duration) -> FetchFailure? {
-        if let (failure, until) = failures[query.purpose], until > now { return failure }
-        // Another login would lead to the next refused token.
-        // guard: oauth-fresh-token-refused
-        guard query.needsLogin, query.rule.flow != .registry, let last = logins[query.rule.resource],
-            now - last < Self.freshness
-        else { return nil }
-        return FetchFailure(
-            .loginFailed,
-            "\(query.url.origin.text) refuses the token of the login that was just made; check issuer, scopes and resource"
-        )
-    }
-}

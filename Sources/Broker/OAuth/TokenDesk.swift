@@ -40,21 +40,22 @@ final class TokenDesk {
     /// Obtains a token for a fetch, together with all others that need the same one.
     func obtain(_ query: TokenQuery, for fetch: RunningFetch) {
         fetches.beginWait(of: fetch)
-        // A parked fetch has no connection at which it could wait for a login.
-        let mayAsk = query.mayAsk && fetch.delivery != .result
         if let failure = recent.failure(of: query, now: context.now) {
             return fetches.report(.obtained(.failed(failure)), of: fetch.id)
         }
+        // A parked fetch has no connection at which it could wait for a login.
+        let mayAsk = query.mayAsk && fetch.delivery != .result
+        let opensLogin = mayAsk && recent.refusal(of: query, now: context.now) == nil  // guard: oauth-refused-login
         if let search = searches[query.purpose] {
             fetch.tokenSearch = search.number
-            search.machine.mayAsk = search.machine.mayAsk || mayAsk
+            search.machine.mayAsk = search.machine.mayAsk || opensLogin
             search.waiting[fetch.id] = mayAsk
             if let login = search.machine.login { show(login, to: fetch.id, of: search) }
             return
         }
         let search = searches.begin(query)
         fetch.tokenSearch = search.number
-        search.machine.mayAsk = mayAsk
+        search.machine.mayAsk = opensLogin
         search.waiting[fetch.id] = mayAsk
         search.client = fetch.owner?.connection
         advance(search.number, .started)
@@ -178,7 +179,7 @@ final class TokenDesk {
     }
 
     func finish(_ search: RunningTokenSearch, _ outcome: TokenOutcome) {
-        let waiting = search.waiting.keys.sorted { $0.number < $1.number }
+        let waiting = search.waiting.sorted { $0.key.number < $1.key.number }
         if case .failed(let failure) = outcome, failure.kind == .cancelled, !context.isClosing {
             return restart(search)
         }
@@ -190,18 +191,20 @@ final class TokenDesk {
         case .failed(let failure):
             context.log.notice(
                 "no token", metadata: ["resource": "\(search.resource)", "reason": "\(failure.text)"])
-            recent.record(failure, search.purpose, now: context.now)
+            recent.record(failure, search.purpose, lasts: search.machine.isDenied, now: context.now)
             client.forgetDocuments()
         case .login, .nothing, .needsConsent: break
         }
         let completions = search.takeCompletions()
         close(search)
         for completion in completions { completion(outcome) }
-        for fetch in waiting.compactMap({ fetches[$0] }) {
+        let refusal = outcome == .nothing ? recent.refusal(of: search.machine.query, now: context.now) : nil
+        for (id, mayAsk) in waiting {
+            guard let fetch = fetches[id] else { continue }
             if questions.question(of: fetch)?.challenge?.login != nil {
                 answer(fetch, outcome)
             } else {
-                fetches.report(.obtained(outcome), of: fetch.id)
+                fetches.report(.obtained(mayAsk ? refusal.map { .failed($0) } ?? outcome : outcome), of: id)
             }
         }
     }
@@ -236,8 +239,8 @@ final class TokenDesk {
         for search in searches.all {
             guard let place = TokenPlace(search.purpose.resource), isMeant(place) else { continue }
             finish(search, .failed(failure))
-            recent.forget(search.purpose)
         }
+        recent.forget(where: isMeant)
     }
 
     /// Ends the searches whose table was changed or removed.
@@ -245,8 +248,8 @@ final class TokenDesk {
         let failure = FetchFailure(.loginFailed, "the login was ended, because its table was changed; try again")
         for search in searches.all where !context.options.oauthRules.contains(search.machine.query.rule) {
             finish(search, .failed(failure))
-            recent.forget(search.purpose)
         }
+        recent = RecentLogins()
         client.forgetDocuments()
     }
 

@@ -89,6 +89,7 @@ extension TokenMachine {
             return try (grant == nil ? [] : [.forget(key)]) + askPerson(clock)
         }
         registered = grant.registered
+        if mayAsk, !grant.isFor(rule) { return try askPerson(clock) }  // guard: oauth-changed-table
         prover = grant.proofKey.map(TokenProver.init)
         if query.challenge.isInsufficient, !Set(grant.scopes).isSuperset(of: query.challenge.scopes) {
             // A scope that the server did not grant is not requested again (RFC 6749 section 3.3).
@@ -201,12 +202,14 @@ extension TokenMachine {
         guard let refresh = token.refresh ?? previous?.refresh,
             rule.flow != .registry, rule.flow != .clientCredentials
         else {
+            if case .failed = outcome { isDenied = rule.flow != .clientCredentials }  // guard: oauth-denied-login
             return finish(outcome, visit: visit)
         }
         var grant = TokenGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)
         grant.access = token.access
         grant.proofKey = prover?.key
         // A renewal requests no scopes.
+        grant.requested = previous?.requested ?? target.scopes
         grant.denied = (previous?.denied ?? target.scopes).filter { !granted.contains($0) }
         self.grant = grant
         state = .storing(outcome, visit: visit)

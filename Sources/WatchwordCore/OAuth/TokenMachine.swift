@@ -76,6 +76,8 @@ public struct TokenMachine: Sendable {
     var registered: OAuthClient?
     /// Makes the proofs for tokens that are bound to a key; `nil` if the server does not offer that.
     var prover: TokenProver?
+    /// Whether the server has not granted a required scope, and there is no grant in which this is stored.
+    public internal(set) var isDenied = false
     /// The login that is under way, for fetches that join.
     public internal(set) var login: TokenLogin?
 

@@ -17,7 +17,9 @@ import WatchwordProtocol
     // MARK: The keyring
 
     @Test func aGrantIsReadAsItWasStored() throws {
-        let plain = grant("r\u{e9}\"1", ["read", "write"]) { $0.denied = ["admin"] }
+        let plain = grant("r\u{e9}\"1", ["read", "write"]) {
+            ($0.denied, $0.requested) = (["admin"], ["admin", "read", "write"])
+        }
         #expect(TokenGrant(stored(plain)) == plain)
         let full = grant {
             $0.registered = OAuthClient(id: "auto", secret: secret("s"))
