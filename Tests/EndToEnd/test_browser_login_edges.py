@@ -54,10 +54,12 @@ def test_one_renewal_for_fetches_that_need_different_scopes(site, client):
         return refused.replace(b'scope="read"', b'scope="read write"')
 
     site.resource.fail("/api/other", answer)
+    before = len(site.resource.presented)
     with site.server.held("/token"):
         calls = [*started(client, site.url), *started(client, site.url + "/other")]
         site.server.wait_for("/token", 2)
-        time.sleep(0.5)
+        eventually(lambda: len(site.resource.presented) == before + 2, "both fetches are refused")
+        client.call("server/status")
     eventually(lambda: all(call in client.replies for call in calls) or not client.challenges.empty(), "replies or a question")
     sent = [request.form.get("refresh_token") for request in site.token_requests()[1:]]
     assert len(sent) == len(set(sent)), "one refresh token was sent twice"

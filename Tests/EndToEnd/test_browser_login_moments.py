@@ -76,7 +76,8 @@ def test_nine_programs_at_one_silent_server_wait_together(stage, site):
     with site.server.held("metadata"):
         agent, programs = crowd(stage, site.broker(), site.url)
         site.server.wait_for("metadata")
-        time.sleep(0.5)
+        eventually(lambda: len(site.resource.presented) == 9, "all are challenged")
+        agent.call("server/status")
         assert len(site.server.requests_to("metadata")) == 1
     log_in(agent)
     assert [one.wait(call)["result"]["status"] for one, call in programs] == [200] * 9
@@ -88,7 +89,7 @@ def test_the_login_goes_on_for_others_if_the_first_program_exits(stage, site):
     challenge = agent.challenges.get(timeout=30)
     back = tiny_browser.hold_redirect(login_url(challenge))
     programs[0][0].close()
-    time.sleep(0.3)
+    eventually(lambda: agent.call("server/status")["result"]["connections"] == 9, "the broker has noticed it")
     assert back.follow().status == 200
     assert [one.wait(call)["result"]["status"] for one, call in programs[1:]] == [200] * 8
     assert len(site.server.authorizations) == 1
@@ -113,7 +114,7 @@ def test_other_answers_while_the_browser_returns(site, client, action, when):
             site.server.wait_for("/token")
             client.reply(challenge, {"action": action})
         else:
-            time.sleep(0.3)
+            thread.join(1)
         go.set()
         thread.join(30)
     reply = client.wait(call)
