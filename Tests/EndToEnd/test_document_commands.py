@@ -221,6 +221,7 @@ ENDLESS = {
     "watchword serve https://intranet.example": "Press Ctrl-C",
     "watchword serve --restricted --method GET --path /api/ --budget 1000 --listen $XDG_RUNTIME_DIR/api.sock https://api.example":
         "Press Ctrl-C",
+    "watchword serve --restricted --listen $XDG_RUNTIME_DIR/sites/ https://api.example https://files.example": "Press Ctrl-C",
     "watchword log --follow": "was refused by", "watchword agent": "Ctrl-C", "tmux new-window watchword agent --keep keyring": "Ctrl-C",
     "contrib/agent/watchword-agent": "registered with the broker", "watchword-agent --fallback terminal": "registered with the broker",
     'watchwordd --socket "$XDG_RUNTIME_DIR/trial.sock" --log-level debug': "listening"}

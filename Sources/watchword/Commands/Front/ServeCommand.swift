@@ -7,21 +7,24 @@ import WatchwordProtocol
 struct ServeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
-        abstract: "Serve a site to local programs by plain HTTP; the broker logs in to the site.",
+        abstract: "Serve sites to local programs by plain HTTP; the broker logs in to the sites.",
         discussion: """
-            Prints the URL by which programs reach the site, and serves it until it is interrupted. Other users have no access, \
+            Prints the URL by which programs reach each site, and serves it until it is interrupted. Other users have no access, \
             nor have web pages. With --restricted, for a container or a sandbox, each request is recorded in the audit log, and \
             a login that the program sends itself is dropped. The program receives responses, but never a password or a token.
 
             Examples:
               watchword serve https://intranet.example
               watchword serve --restricted --method GET --path /api/ --budget 1000 --listen $XDG_RUNTIME_DIR/api.sock https://api.example
+              watchword serve --restricted --listen $XDG_RUNTIME_DIR/sites/ https://api.example https://files.example
             """)
 
     @Option(
         help: ArgumentHelp(
-            "Listen here: 127.0.0.1:PORT, [::1]:PORT or the path of a Unix socket. By default, on a free port.",
-            valueName: "address"))
+            """
+            Listen here: 127.0.0.1:PORT, [::1]:PORT, the path of a Unix socket, or a folder with a slash at its end, for a socket \
+            HOST.sock of each site. By default, on a free port for each.
+            """, valueName: "address"))
     var listen: String?
 
     @Flag(help: "For programs that must not log in themselves: record each request, and drop their own logins.")
@@ -38,38 +41,39 @@ struct ServeCommand: ParsableCommand {
             "Allow only this path, or all below it if it ends with a slash; can be repeated.", valueName: "path"))
     var paths: [String] = []
 
-    @Option(help: ArgumentHelp("Refuse further requests after this number.", valueName: "requests"))
+    @Option(help: ArgumentHelp("Refuse further requests to a site after this number.", valueName: "requests"))
     var budget: Int?
 
     @OptionGroup var broker: BrokerStartOptions
 
-    @Argument(help: "The URL of the site, without a path.")
-    var url: String
+    @Argument(help: ArgumentHelp("The URL of a site, without a path; can be repeated.", valueName: "url"))
+    var urls: [String]
+
+    private struct Place {
+        let url: String
+        let address: FrontAddress
+    }
 
     func validate() throws {
-        if let listen {
-            do throws(FrontAddress.Invalid) { _ = try FrontAddress(listen) } catch {
-                throw ValidationError("--listen: \(error.text)")
-            }
-        }
+        guard !urls.isEmpty else { throw ValidationError("Missing expected argument '<url>'") }
+        _ = try places()
         if let budget, !(1...FrontSite.largestBudget).contains(budget) {
             throw ValidationError("--budget must be between 1 and \(FrontSite.largestBudget)")
         }
     }
 
     func run() throws {
-        let site = FrontSite(
-            url: url, isRestricted: restricted, methods: methods.isEmpty ? nil : methods,
-            paths: paths.isEmpty ? nil : paths, budget: budget)
+        let places = try places()
         do throws(ClientFailure) {
             let connection = try broker.connect()
             connection.callLimit = Patience.withTheBroker
             connection.interruptDescriptor = watchword_interrupt_descriptor()
-            let front = try connection.call(FrontOpen(.site(site), at: address))
-            let listening = front["listen"]?.string ?? ""
-            print(
-                listening.hasPrefix("/")
-                    ? "Serving \(url) at the socket \(listening)" : "Serving \(url) at http://\(listening)")
+            for place in places {
+                let front = try connection.call(FrontOpen(.site(site(place.url)), at: place.address))
+                let listening = front["listen"]?.string ?? ""
+                let text = listening.hasPrefix("/") ? "the socket \(listening)" : "http://\(listening)"
+                print("Serving \(place.url) at \(text)")
+            }
             print("Press Ctrl-C to stop.")
             connection.callLimit = nil
             try connection.wait { false }
@@ -79,5 +83,36 @@ struct ServeCommand: ParsableCommand {
         }
     }
 
-    private var address: FrontAddress { listen.flatMap { try? FrontAddress($0) } ?? .ipv4(port: 0) }
+    private func site(_ url: String) -> FrontSite {
+        FrontSite(
+            url: url, isRestricted: restricted, methods: methods.isEmpty ? nil : methods,
+            paths: paths.isEmpty ? nil : paths, budget: budget)
+    }
+
+    /// Returns the addresses at which the sites are served.
+    private func places() throws -> [Place] {
+        guard let listen else { return urls.map { Place(url: $0, address: .ipv4(port: 0)) } }
+        guard listen.hasSuffix("/") else {
+            guard urls.count == 1 else {
+                throw ValidationError(
+                    "--listen: several sites need a folder with a slash at its end; or omit --listen for free ports")
+            }
+            return [Place(url: urls[0], address: try address(listen))]
+        }
+        let places = try urls.map { url in
+            let site = try Site(url).pattern
+            let host = site.host.string.filter { !"[]".contains($0) }
+            return Place(url: url, address: try address("\(listen)\(host).sock"))
+        }
+        guard Set(places.map(\.address)).count == places.count else {
+            throw ValidationError("--listen: two of the sites have the same host, and would have the same socket")
+        }
+        return places
+    }
+
+    private func address(_ text: String) throws -> FrontAddress {
+        do throws(FrontAddress.Invalid) { return try FrontAddress(text) } catch {
+            throw ValidationError("--listen: \(error.text)")
+        }
+    }
 }

@@ -1,0 +1,81 @@
+"""`watchword serve`: sites at ports and sockets, with real curl as the program."""
+import re
+import subprocess
+
+import pytest
+
+from rig import audit
+from rig.bodies import eventually
+from rig.keyring import description
+from rig.scripted import basic_server
+from rig.terminal import Shell
+
+
+@pytest.fixture
+def sites(stage, gnome):
+    """Two sites with logins in the keyring; each has a host of its own."""
+    found = []
+    for host in ["127.0.0.1", "localhost"]:
+        password = stage.secret()
+        server = stage.server(basic_server("bob", password, body=host.encode()))
+        stage.allow(password, server)
+        gnome.put(password, **{**description(server), "server": host})
+        found.append((server, f"http://{host}:{server.port}"))
+    return stage.broker(environment=gnome.for_broker), found
+
+
+def serve(broker, *arguments):
+    """Starts the command; returns its terminal and the addresses that it prints."""
+    terminal = Shell(broker).at_terminal("serve", *arguments)
+    terminal.expect("Press Ctrl-C to stop.")
+    return terminal, re.findall(r"Serving \S+ at (?:the socket )?(\S+?)\r?\n", terminal.shown.decode())
+
+
+def curl(*arguments):
+    done = subprocess.run(["curl", "-sS", "-w", " %{http_code}", *arguments], capture_output=True, text=True, timeout=30)
+    return done.stdout
+
+
+def test_each_site_has_a_port_of_its_own(sites):
+    broker, ((first, one), (second, two)) = sites
+    terminal, addresses = serve(broker, one, two)
+    assert len(set(addresses)) == 2
+    assert [curl(f"{address}/x") for address in addresses] == ["127.0.0.1 200", "localhost 200"]
+    assert len(first.requests) == len(second.requests) == 2, "without and with the login"
+    terminal.type("\x03")
+    assert terminal.end() == 0
+    eventually(lambda: curl(f"{addresses[0]}/x").endswith(" 000"), "the broker closes the ports")
+
+
+def test_each_site_has_a_socket_in_the_folder(sites, tmp_path):
+    broker, ((first, one), (second, two)) = sites
+    terminal, addresses = serve(broker, "--restricted", "--path", "/x", "--budget", "2", "--listen", f"{tmp_path}/", one, two)
+    assert addresses == [f"{tmp_path}/127.0.0.1.sock", f"{tmp_path}/localhost.sock"]
+    ask = lambda address, path: curl("--unix-socket", address, f"http://localhost{path}").split()[-1]  # noqa: E731
+    # The limits apply to each.
+    assert [ask(addresses[0], path) for path in ["/x", "/y", "/x", "/x"]] == ["200", "403", "200", "429"]
+    assert [ask(addresses[1], path) for path in ["/x", "/y"]] == ["200", "403"]
+    assert not any(request.path == "/y" for server in (first, second) for request in server.requests)
+    eventually(lambda: audit.kinds(broker).count("frontRequest") == 6, "all requests are recorded")
+    assert {event["origin"] for event in audit.events(broker) if event["kind"] == "frontRequest"} == {one, two}
+    terminal.type("\x03")
+    assert terminal.end() == 0
+    eventually(lambda: not list(tmp_path.glob("*.sock")), "the broker removes the sockets")
+
+
+@pytest.mark.parametrize("arguments, text", [
+    (["--listen", "127.0.0.1:4711", "http://a", "http://b"], "several sites need a folder"),
+    (["--listen", "/tmp/", "http://a:1", "http://a:2"], "the same host"),
+    (["--listen", "sites/", "http://a"], "--listen"),
+    (["--listen", "/tmp/", "http://a", "b"], "must start with http"),
+    ([], "Missing expected argument")], ids=["port", "host", "relative", "URL", "none"])
+def test_sites_that_cannot_be_served_together(stage, arguments, text):
+    done = Shell(stage.broker()).run("serve", *arguments)
+    assert done.returncode == 64 and text in done.stderr.decode()
+
+
+def test_no_site_is_served_if_one_cannot_be(sites, tmp_path):
+    broker, ((_, one), _) = sites
+    done = Shell(broker).run("serve", "--listen", f"{tmp_path}/", one, "http://127.0.0.9:1/path")
+    assert done.returncode != 0 and "no path" in done.stderr.decode()
+    eventually(lambda: not list(tmp_path.glob("*.sock")), "the broker removes the first socket")
