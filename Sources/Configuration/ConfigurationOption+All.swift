@@ -169,7 +169,8 @@ extension ConfigurationOption {
             "Specifies sites that the broker serves to local programs by plain HTTP, in tables [[front.site]]. \"listen\" "
                 + "is the address; \"url\" is the site: http or https, a host and a port. \"restricted = true\" is for "
                 + "programs in a container or sandbox: each request is recorded in the audit log, and a login that the "
-                + "program sends itself is dropped. \"methods\" and \"paths\" list the allowed ones; a path that "
+                + "program sends itself is dropped; \"consent = \"ask\"\" also lets an agent ask before they use a stored "
+                + "login. \"methods\" and \"paths\" list the allowed ones; a path that "
                 + "ends with a slash allows everything below it. \"budget\" is the number of requests after which "
                 + "further ones are refused. A change takes effect when the broker is restarted."),
         .boolean(

@@ -2,7 +2,7 @@ internal import WatchwordProtocol
 
 /// Reads the tables `[[front.site]]`.
 enum FrontSiteTables {
-    static let keys = ["listen", "url", "restricted", "methods", "paths", "budget"]
+    static let keys = ["listen", "url", "restricted", "consent", "methods", "paths", "budget"]
 
     private static let list = "front.site"
 
@@ -46,6 +46,10 @@ private struct FrontSiteReader: ListedTableReader {
                         + "write: url = \"https://intranet.example\"")
             }
         case ("restricted", .boolean(let flag)): site.isRestricted = flag
+        case ("consent", .string(FrontSite.askingConsent)): site.asksConsent = true
+        case ("consent", _):
+            report(
+                key, entry, "expected \"ask\", or nothing: the configuration is the consent; write: consent = \"ask\"")
         case ("methods", .strings(let texts)):
             site.methods = texts.map(\.text)
             if !texts.allSatisfy({ FrontSite.isMethod($0.text) }) {
@@ -82,6 +86,11 @@ private struct FrontSiteReader: ListedTableReader {
     mutating func setting() -> FrontSiteSetting? {
         for (key, isMissing) in [("listen", !hasListen), ("url", site.url.isEmpty)] where isMissing {
             problems.append(SettingsProblem(line: line, key: "front.site", "\(key) is missing; add it"))
+        }
+        if site.asksConsent, !site.isRestricted {
+            problems.append(
+                SettingsProblem(
+                    line: line, key: "front.site", "consent needs a restricted front; add: restricted = true"))
         }
         guard problems.isEmpty, let address else { return nil }
         return FrontSiteSetting(address: address, site: site)

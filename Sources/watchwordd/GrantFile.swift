@@ -42,7 +42,7 @@ extension PermanentGrant {
             if script == .some(nil) { return nil }
             known = Subject(
                 .exe, name, file: file, isSystemFile: true, isInterpreter: script != nil, script: script ?? nil)
-        case .unit, .unknown: return nil
+        case .unit, .front, .unknown: return nil
         }
         self.init(subject: known, space: space, user: json["user"]?.exactText)
     }

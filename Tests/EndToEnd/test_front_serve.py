@@ -8,6 +8,7 @@ from rig import audit
 from rig.bodies import eventually
 from rig.keyring import description
 from rig.scripted import basic_server
+from rig.subjects import Consenter
 from rig.terminal import Shell
 
 
@@ -79,3 +80,59 @@ def test_no_site_is_served_if_one_cannot_be(sites, tmp_path):
     done = Shell(broker).run("serve", "--listen", f"{tmp_path}/", one, "http://127.0.0.9:1/path")
     assert done.returncode != 0 and "no path" in done.stderr.decode()
     eventually(lambda: not list(tmp_path.glob("*.sock")), "the broker removes the first socket")
+
+
+# Consent of its own
+
+
+@pytest.mark.parametrize("allow, times", [("once", 2), ("session", 1), ("no", 1)])
+def test_an_agent_is_asked_before_a_stored_login_is_used(stage, sites, allow, times):
+    broker, ((server, url), _) = sites
+    agent = Consenter(broker.socket, allow)
+    terminal, (address,) = serve(broker, "--restricted", "--ask", url)
+    statuses = [curl(f"{address}/x").split()[-1] for _ in range(2)]
+    assert statuses == (["401"] * 2 if allow == "no" else ["200"] * 2)
+    assert {asked["requester"]["subject"] for asked in agent.asked} == {f"front:{url}"} and len(agent.asked) == times
+    logins = [request for request in server.requests if request.authorization]
+    assert len(logins) == (0 if allow == "no" else 2)
+    terminal.type("\x03")
+    assert terminal.end() == 0
+    # The consent is not that of the program that has opened the front, nor of another front.
+    if allow == "session":
+        agent.allow = "no"
+        other, (address,) = serve(broker, "--restricted", "--ask", url.replace("127.0.0.1", "localhost"))
+        assert curl(f"{address}/x").split()[-1] == "401"
+        listed = stage.client(broker=broker).call("grant/list")["result"]["grants"]
+        allowed = [(one["subject"]["id"], one["allow"]) for one in listed if one["allow"] != "no"]
+        assert allowed == [(f"front:{url}", "session")]
+        other.type("\x03")
+        assert other.end() == 0
+    agent.close()
+
+
+def test_without_an_agent_no_stored_login_is_used(sites):
+    broker, ((server, url), _) = sites
+    terminal, (address,) = serve(broker, "--restricted", "--ask", url)
+    assert curl(f"{address}/x").split()[-1] == "401" and not any(request.authorization for request in server.requests)
+    terminal.type("\x03")
+    assert terminal.end() == 0
+
+
+def test_a_front_of_the_configuration_can_ask(stage, gnome, sites, tmp_path):
+    _, ((server, url), _) = sites
+    broker = stage.configured(
+        f'[[front.site]]\nlisten = "{tmp_path}/site.sock"\nurl = "{url}"\nrestricted = true\nconsent = "ask"\n', environment=gnome.for_broker)
+    agent = Consenter(broker.socket, "session")
+    assert curl("--unix-socket", f"{tmp_path}/site.sock", "http://localhost/x").split()[-1] == "200"
+    assert [asked["requester"]["subject"] for asked in agent.asked] == [f"front:{url}"]
+    agent.close()
+
+
+def test_consent_needs_a_restricted_front(stage):
+    done = Shell(stage.broker()).run("serve", "--ask", "http://a")
+    assert done.returncode == 64 and "--ask needs --restricted" in done.stderr.decode()
+    client = stage.client()
+    for site in [{"consent": "ask"}, {"restricted": True, "consent": "always"}, {"restricted": True, "consent": True}]:
+        error = client.call("front/open", {"site": {"url": "http://a", **site}, "listen": "127.0.0.1:0"})["error"]
+        assert error["data"]["kind"] == "invalidParams" and "consent" in error["data"]["detail"]
+    assert not client.call("front/list")["result"]["fronts"]

@@ -14,6 +14,7 @@ ATTACKS = "Tests/EndToEnd/test_front_attacks.py"
 HTTP = "Tests/EndToEnd/test_front_http.py"
 
 FRONT = [
+    ("front-consent", "front?.subject ?? ", "", "Tests/EndToEnd/test_front_serve.py"),
     ("front-path-in-ascii", STATEMENT, "", SITE),
     ("front-unread-responses", STATEMENT, "", ATTACKS),
     ("front-login-of-a-connection", "== right.program", "== left.program", ATTACKS),
@@ -27,7 +28,7 @@ FRONT = [
     ("front-unwanted-trailers", STATEMENT, "", FIELDS),
     ("inherited-front-on-loopback", STATEMENT, "", "Tests/EndToEnd/test_front_activation.py"),
     ("front-on-loopback", '"127.0.0.1:"', '"127.0.0."', "WatchwordProtocolTests.FrontAddressTests"),
-    ("a-site-refuses-unknown-members", ', only: ["url", "restricted", "methods", "paths", "budget"]', "",
+    ("a-site-refuses-unknown-members", ', only: ["url", "restricted", "consent", "methods", "paths", "budget"]', "",
      "WatchwordProtocolTests.FrontSiteTests"),
     ("front-fold", "!Self.isBlank(first)", "first != 0", REFUSED),
     ("front-field-name", ", nameBytes.allSatisfy(\\.isTokenCharacter)", "", REFUSED),

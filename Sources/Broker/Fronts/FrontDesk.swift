@@ -191,6 +191,8 @@ final class FrontDesk {
         var identity = peer.identity
         // The person who opened a restricted front has given it to the programs in its container.
         if let front, front.isRestricted, let opener = front.opener { identity = opener.peer }
+        let subject = front?.subject ?? identity.subject  // guard: front-consent
+        if subject != identity.subject { (identity.subject, identity.process) = (subject, nil) }
         let connection = fetches.clients.open(link, peer: identity, left: nil)
         programs[connection] = Program(link: link, front: id, isDescendant: peer.isDescendant)
         fronts[id]?.connections += 1

@@ -54,6 +54,12 @@ struct OpenFront {
     /// Whether each request is recorded in the audit log, and the opener answers for its programs.
     var isRestricted: Bool { site?.site.isRestricted ?? false }
 
+    /// The subject of the programs, if they need a consent of their own.
+    var subject: Subject? {
+        guard let (site, url) = site, site.isRestricted, site.asksConsent else { return nil }
+        return Subject(.front, ExactText(url.origin.text), isSandboxed: true)
+    }
+
     /// Returns the fetch that answers a request.
     /// - Throws: `FrontRefusal` if the request is not allowed.
     mutating func exchange(

@@ -4,8 +4,11 @@ public import JSONText
 public struct FrontSite: Sendable, Equatable {
     /// The URL of the site: `http` or `https`, host and port, without a path.
     public var url: String
-    /// Whether the programs may use stored credentials only after a consent, as on the restricted socket.
+    /// Whether each request is recorded, and a login that a program sends itself is dropped.
     public var isRestricted: Bool
+    /// Whether the programs of a restricted front use stored credentials only after a consent of their own. Otherwise, opening
+    /// the front is the consent.
+    public var asksConsent = false
     /// The methods that are allowed, in upper case; `nil` allows all.
     public var methods: [String]?
     /// The paths that are allowed: a path that ends with `/` covers everything below it, another one only itself. `nil`
@@ -13,6 +16,9 @@ public struct FrontSite: Sendable, Equatable {
     public var paths: [String]?
     /// The number of requests after which the front refuses further ones; `nil` for no limit.
     public var budget: Int?
+
+    /// The value of `consent` that lets an agent ask.
+    public static let askingConsent = "ask"
 
     /// The largest value of `budget`.
     public static let largestBudget = 1_000_000_000
@@ -30,9 +36,15 @@ public struct FrontSite: Sendable, Equatable {
     /// Reads the members of `json`. The URL is checked by the broker.
     public init(_ json: JSON?, at path: String = "params.site") throws(InvalidParams) {
         // guard: a-site-refuses-unknown-members
-        let members = try Members(json, only: ["url", "restricted", "methods", "paths", "budget"], at: path)
+        let members = try Members(json, only: ["url", "restricted", "consent", "methods", "paths", "budget"], at: path)
         url = try members.required("url", members.string("url"))
         isRestricted = try members.boolean("restricted") ?? false
+        if let consent = try members.string("consent") {
+            guard consent == Self.askingConsent, isRestricted else {
+                throw members.wrong("consent", "\"\(Self.askingConsent)\", together with restricted")
+            }
+            asksConsent = true
+        }
         methods = try Self.strings("methods", "a list of methods in upper case", members, Self.isMethod)
         paths = try Self.strings("paths", "a list of paths, each with a leading slash", members, Self.isPath)
         budget = try members.integer("budget", in: 1...Self.largestBudget)
@@ -70,6 +82,7 @@ public struct FrontSite: Sendable, Equatable {
     public var json: JSON {
         [
             "url": .string(url), "restricted": .boolean(isRestricted),
+            "consent": asksConsent ? .string(Self.askingConsent) : nil,
             "methods": methods.map { .array($0.map { .string($0) }) },
             "paths": paths.map { .array($0.map { .string($0) }) }, "budget": budget.map { .integer($0) },
         ]

@@ -12,6 +12,8 @@ public struct Subject: Sendable, Hashable {
         case unit
         /// The program file. A weak hint: a user who can run a program can also change its behaviour.
         case exe
+        /// The programs behind a restricted front that have a consent of their own. The name is the URL of its site.
+        case front
         case unknown
     }
 
@@ -89,7 +91,7 @@ public struct Subject: Sendable, Hashable {
     public var strength: Strength {
         switch kind {
         case .flatpak, .snap, .apparmor: .strong
-        case .unit: .weak
+        case .unit, .front: .weak
         case .exe: file == nil || (isInterpreter && !hasSystemScript) ? .none : .weak
         case .unknown: .none
         }

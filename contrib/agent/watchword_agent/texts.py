@@ -201,7 +201,7 @@ def program(requester: Requester) -> str:
     kind, _colon, name = requester.subject.partition(":")
     if kind == "exe" and name:
         return shown(name.rpartition("/")[2] or name)
-    if kind in ("flatpak", "snap", "apparmor", "unit") and name:
+    if kind in ("flatpak", "snap", "apparmor", "unit", "front") and name:
         return shown(name)
     return _("an unknown program")
 
@@ -245,7 +245,8 @@ def program_place(requester: Requester) -> str:
     if kind != "exe":
         kinds = {
             "flatpak": _("Flatpak application {name}"), "snap": _("Snap application {name}"),
-            "apparmor": _("AppArmor profile {name}"), "unit": _("systemd unit {name}")}
+            "apparmor": _("AppArmor profile {name}"), "unit": _("systemd unit {name}"),
+            "front": _("Programs in a container, through the front for {name}")}
         place = kinds[kind].format(name=place) if kind in kinds else _("Cannot be identified")
     parts = [place, _("process {pid}").format(pid=requester.pid)]
     if requester.name and requester.name not in (program(requester), script(requester)):

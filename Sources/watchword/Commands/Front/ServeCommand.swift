@@ -30,6 +30,12 @@ struct ServeCommand: ParsableCommand {
     @Flag(help: "For programs that must not log in themselves: record each request, and drop their own logins.")
     var restricted = false
 
+    @Flag(
+        help:
+            "With --restricted: let an agent ask you before a stored login is used. Otherwise starting this is your consent."
+    )
+    var ask = false
+
     @Option(
         name: .customLong("method"), help: ArgumentHelp("Allow only this method; can be repeated.", valueName: "method")
     )
@@ -57,6 +63,7 @@ struct ServeCommand: ParsableCommand {
     func validate() throws {
         guard !urls.isEmpty else { throw ValidationError("Missing expected argument '<url>'") }
         _ = try places()
+        guard !ask || restricted else { throw ValidationError("--ask needs --restricted") }
         if let budget, !(1...FrontSite.largestBudget).contains(budget) {
             throw ValidationError("--budget must be between 1 and \(FrontSite.largestBudget)")
         }
@@ -84,9 +91,11 @@ struct ServeCommand: ParsableCommand {
     }
 
     private func site(_ url: String) -> FrontSite {
-        FrontSite(
+        var site = FrontSite(
             url: url, isRestricted: restricted, methods: methods.isEmpty ? nil : methods,
             paths: paths.isEmpty ? nil : paths, budget: budget)
+        site.asksConsent = ask
+        return site
     }
 
     /// Returns the addresses at which the sites are served.
