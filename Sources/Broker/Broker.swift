@@ -62,7 +62,7 @@ public actor Broker {
 
     private func finish(by end: Duration, _ completion: @escaping @Sendable () -> Void) {
         let step = Duration.milliseconds(20)
-        let isWriting = desks.keyring.isBusy || desks.tokens.grants.isBusy  // guard: oauth-stopping-waits
+        let isWriting = desks.keyring.isBusy || desks.tokens.isBusy  // guard: oauth-stopping-waits
         let isBusy = !desks.fetches.all.isEmpty || isWriting || desks.bodies.isBusy
         if isBusy, desks.context.now < end {
             _ = desks.context.clock.schedule(after: step) { self.assumeIsolated { $0.finish(by: end, completion) } }

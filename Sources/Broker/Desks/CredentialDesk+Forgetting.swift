@@ -63,17 +63,21 @@ extension CredentialDesk {
         let cause = connection.cause
         fetches.perform(orders, cause)
         let finish: @Sendable (Result<Int, RPCError>) -> Void = reference.direct { $0.clients.complete(call, $1) }
-        let removeItems: KeyringCompletion<[StoredItem]> = reference.direct { desk, result in
-            let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }.map(\.id)
-            desk.fetches.desks.tokens.forget(
-                of: call.connection.tag, where: { place, _ in pattern.overlaps(place.pattern) },
-                completion: desk.reference.direct { desk, logins in
-                    // The passwords are forgotten even if a login cannot be.
-                    desk.keyring.remove(items, of: pattern, after: count, cause) { removed in
-                        finish(removed.flatMap { removed in logins.map { removed + $0 } })
-                    }
-                })
-        }
-        keyring.search(pattern, completion: removeItems)
+        // The passwords are forgotten even if a login cannot be.
+        fetches.desks.tokens.forget(
+            of: call.connection.tag, where: { place, _ in pattern.overlaps(place.pattern) },
+            completion: reference.direct { desk, logins in
+                desk.keyring.search(
+                    pattern, isNeeded: (try? logins.get()) != nil,
+                    completion: desk.reference.direct { desk, result in
+                        if case .failure(let failure) = result, failure.mayHoldItems {
+                            return finish(.failure(RPCError(.keyringUnavailable, failure.text)))
+                        }
+                        let items = ((try? result.get()) ?? []).filter { pattern.contains($0.pattern) }.map(\.id)
+                        desk.keyring.remove(items, of: pattern, after: count, cause) { removed in
+                            finish(removed.flatMap { removed in logins.map { removed + $0 } })
+                        }
+                    })
+            })
     }
 }

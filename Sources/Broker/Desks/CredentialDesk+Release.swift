@@ -9,7 +9,7 @@ extension CredentialDesk {
     {
         try refuseWhenLocked()
         try checkRelease(of: params.pattern, to: connection)
-        let query = params.pattern.authenticationMethod == .bearer ? tokenQuery(params) : nil
+        let query = params.pattern.authenticationMethod == .bearer ? tokenQuery(params, call.connection) : nil
         if let query, let refused = params.refusedToken {  // guard: oauth-refused-token
             let mark = TokenMark(refused, for: query.url.origin)
             fetches.perform(fetches.change { $0.forget(mark) }, connection.cause)
@@ -28,11 +28,11 @@ extension CredentialDesk {
     }
 
     /// Returns the query for a token that can be obtained without a person.
-    private func tokenQuery(_ params: CredentialGet) -> TokenQuery? {
+    private func tokenQuery(_ params: CredentialGet, _ client: ConnectionID) -> TokenQuery? {
         let pattern = params.pattern
         let text = DisplayURL.site(scheme: pattern.scheme, host: pattern.host.string, port: pattern.port)
         guard pattern.proxyType == nil, let url = try? FetchURL("\(text)\(params.path)") else { return nil }
-        return context.options.tokens.rule(for: url).map { TokenQuery($0, for: url) }
+        return context.options.tokens.query(for: url, of: context.options.sharing == .client ? client.tag : nil)
     }
 
     private func releaseToken(_ outcome: TokenOutcome, _ params: CredentialGet, _ call: Call<CredentialGet>) {
@@ -48,6 +48,10 @@ extension CredentialDesk {
                         .denied,
                         "the token is bound to a key of the broker (DPoP) and of no use without it; dpop = false in its table, and another login, turn that off"
                     )
+                }
+                // A server may send the same token again.
+                guard obtained.secret != params.refusedToken else {
+                    return finishRelease(nil, from: .keyring, params, call)
                 }
                 token = obtained
                 // The next call gets the same one.

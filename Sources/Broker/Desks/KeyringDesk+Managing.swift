@@ -51,11 +51,12 @@ extension KeyringDesk {
     var mayBeAsked: Bool { port != nil && fetches.table.mayAskKeyring(now: context.now) }
 
     /// Finds all items that match one of `queries`.
+    /// - Parameter isNeeded: whether to ask even after a recent failure, because the user wants something deleted.
     func find(
-        _ queries: [[ExactText: ExactText]], withSecrets: Bool,
+        _ queries: [[ExactText: ExactText]], withSecrets: Bool, isNeeded: Bool = false,
         completion: @escaping KeyringCompletion<[KeyringItem]>
     ) {
-        guard mayBeAsked, let port else { return completion(.failure(.notConfigured)) }
+        guard isNeeded || mayBeAsked, let port else { return completion(.failure(.notConfigured)) }
         port.search(
             queries, withSecrets: withSecrets,
             completion: reference.callback { desk, result in
@@ -67,11 +68,13 @@ extension KeyringDesk {
     /// Finds the items for the host of `pattern`, or all items of the schema for network passwords if `pattern` is
     /// `nil`. Items that are not HTTP logins are left out.
     func search(
-        _ pattern: SpacePattern?, withSecrets: Bool = false,
+        _ pattern: SpacePattern?, withSecrets: Bool = false, isNeeded: Bool = false,
         completion: @escaping KeyringCompletion<[StoredItem]>
     ) {
         let query = pattern.map(KeyringAttributes.searchQuery) ?? KeyringAttributes.everything
-        find([query], withSecrets: withSecrets) { completion($0.map { $0.compactMap { StoredItem($0) } }) }
+        find([query], withSecrets: withSecrets, isNeeded: isNeeded) {
+            completion($0.map { $0.compactMap { StoredItem($0) } })
+        }
     }
 
     /// Removes items, one after the other, and returns their number.
@@ -131,6 +134,11 @@ extension KeyringDesk {
         }
         port.setAttributes(change.attributes, of: change.id, completion: finish)
     }
+}
+
+extension KeyringFailure {
+    /// Whether the keyring may have items of the broker in spite of the failure.
+    var mayHoldItems: Bool { kind != .absent && kind != .plainOnly }
 }
 
 extension RPCError {

@@ -69,7 +69,8 @@ final class SessionDesk {
         if options.netrcFile != before.netrcFile || options.credentialCommands != before.credentialCommands {
             fetches.change { $0.netrcChanged() }
         }
-        if options.oauthRules != before.oauthRules { fetches.desks.tokens.rulesChanged() }  // guard: oauth-former-rules
+        // guard: oauth-former-rules
+        if options.oauthRules != before.oauthRules { fetches.desks.tokens.rulesChanged(before.oauthRules) }
         if options.sharing != before.sharing {  // guard: reload-sharing
             let cleared = fetches.change { $0.setSharing(options.sharing) }
             sessionCleared(cleared, because: "sharing.session has changed")

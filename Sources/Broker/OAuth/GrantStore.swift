@@ -46,6 +46,8 @@ final class GrantStore {
 
     var isEmpty: Bool { grants.isEmpty }
 
+    var hasKeyring: Bool { keyring.port != nil }
+
     var isBusy: Bool { openChanges > 0 }
 
     /// Finds a grant. The keyring is read each time, because another program may have renewed the grant: a refresh token that is
@@ -55,9 +57,8 @@ final class GrantStore {
         grants[place]?.lastUse = keyring.context.now
         let known = grants[place]
         // guard: oauth-login-that-is-being-forgotten
-        guard known?.isSaved != false, removals[key] == nil, let port = keyring.port else {
-            return completion(known?.grant)
-        }
+        if removals[key] != nil, known?.isSaved != false { return completion(nil) }
+        guard known?.isSaved != false, let port = keyring.port else { return completion(known?.grant) }
         port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
             // An item that is gone was deleted by the user; a locked one is still there.
             guard case .success(let items) = result, !items.contains(where: \.isLocked) else {
@@ -71,10 +72,13 @@ final class GrantStore {
     /// - Parameters:
     ///   - owner: the client for whose session it is; `nil` for all.
     ///   - isNew: whether a person has logged in.
-    func store(_ grant: TokenGrant, of owner: ClientTag?, isNew: Bool, completion: @escaping @Sendable () -> Void) {
+    ///   - isKept: whether the session has it, too.
+    func store(
+        _ grant: TokenGrant, of owner: ClientTag?, isNew: Bool, isKept: Bool, completion: @escaping @Sendable () -> Void
+    ) {
         let (place, now) = (Place(key: grant.key, owner: owner), keyring.context.now)
         let since = isNew ? now : grants[place]?.since ?? now
-        grants[place] = Known(grant: grant, since: since, lastUse: now)
+        if isKept { grants[place] = Known(grant: grant, since: since, lastUse: now) }
         guard let port = keyring.port else { return completion() }
         openChanges += 1
         let stored: KeyringCompletion<String> = reference.callback { $0.grants.stored($1, grant, place) }
@@ -96,8 +100,12 @@ final class GrantStore {
     }
 
     /// Returns the grants that a client may manage: those in the keyring, its own, and the shared ones.
-    /// - Parameter completion: called on the broker's executor.
-    func all(of client: ClientTag, completion: @escaping @Sendable ([Stored]) -> Void) {
+    /// - Parameters:
+    ///   - isNeeded: whether to ask the keyring even after a recent failure.
+    ///   - completion: called on the broker's executor, with the failure of a keyring that may have others.
+    func all(
+        of client: ClientTag, isNeeded: Bool, completion: @escaping @Sendable ([Stored], KeyringFailure?) -> Void
+    ) {
         let known = grants.filter { $0.key.isOf(client) }.map { ($0.key.key, $0.value.grant) }
         // The known ones have the access tokens; the keyring knows those of earlier sessions.
         let unite: @Sendable ([KeyringItem]) -> [Stored] = { items in
@@ -109,8 +117,12 @@ final class GrantStore {
             let rest = known.filter { key, _ in !stored.contains { $0.key == key } }
             return stored + rest.map { Stored(key: $0, grant: $1, item: nil) }
         }
-        guard keyring.mayBeAsked else { return completion(unite([])) }
-        keyring.find([TokenGrant.query], withSecrets: true) { completion(unite((try? $0.get()) ?? [])) }
+        keyring.find([TokenGrant.query], withSecrets: true, isNeeded: isNeeded) { result in
+            switch result {
+            case .success(let items): completion(unite(items), nil)
+            case .failure(let failure): completion(unite([]), failure.mayHoldItems ? failure : nil)
+            }
+        }
     }
 
     /// Removes the grants from memory whose time is over.
@@ -148,7 +160,7 @@ final class GrantStore {
         _ keys: Set<TokenGrant.Key>, of client: ClientTag?, isAsked: Bool,
         completion: @escaping KeyringCompletion<Void>
     ) {
-        grants = grants.filter { !keys.contains($0.key.key) || !$0.key.isOf(client) }
+        forgetInMemory(keys, of: client)
         guard let port = keyring.port, !keys.isEmpty else { return completion(.success(())) }
         openChanges += 1
         for key in keys { removals[key, default: 0] += 1 }
@@ -162,9 +174,13 @@ final class GrantStore {
             completion: reference.callback { desk, result in
                 switch result {
                 case .success(let items): desk.grants.remove(items[...], from: port, isAsked: isAsked, finish)
-                case .failure(let failure): finish(.failure(failure))
+                case .failure(let failure): finish(failure.mayHoldItems ? .failure(failure) : .success(()))
                 }
             })
+    }
+
+    func forgetInMemory(_ keys: Set<TokenGrant.Key>, of client: ClientTag?) {
+        grants = grants.filter { !keys.contains($0.key.key) || !$0.key.isOf(client) }
     }
 
     private func remove(

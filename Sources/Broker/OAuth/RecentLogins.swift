@@ -2,64 +2,101 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// The logins of the last time: those that have failed, so that programs that have waited for the same login do not each start
-/// it again, and those that were made, so that a token which is refused at once does not lead to the next login.
+/// it again, and those that did not help, so that a page that refuses all tokens leads to few logins.
 struct RecentLogins {
+    /// The logins that did not help at one page.
+    private struct Refusals {
+        let last: Duration
+        let count: Int
+        let failure: FetchFailure
+        /// Whether the token was refused, and not only its scope: other pages of the table may refuse it, too.
+        let concernsTable: Bool
+    }
+
     private static let failureTime = Duration.seconds(5)
-    /// The time in which a refused token is not the fault of its age. It doubles with each login that follows within
-    /// `memory`, up to 64 minutes: a server that refuses all tokens leads to few logins.
+    /// The time in which a refused token is not the fault of its age. After a login that did not help, no person is asked for this
+    /// time, after the next one twice as long, and so on.
     private static let freshness = Duration.seconds(60)
-    private static let memory = Duration.seconds(2 * 3600)
     private static let mostDoublings = 6
+    /// The time after which refusals are forgotten.
+    private static let memory = Duration.seconds(2 * 3600)
+    private static let mostPages = 256
 
     private var failures: [TokenQuery.Purpose: (failure: FetchFailure, until: Duration?)] = [:]
-    /// The last login of a person for each resource.
-    private var logins: [String: Login] = [:]
+    /// When a person last logged in.
+    private var logins: [TokenQuery.Page: Duration] = [:]
+    private var refusals: [TokenQuery.Page: Refusals] = [:]
 
-    private struct Login {
-        let time: Duration
-        /// How many logins came before, each within `memory`.
-        let predecessors: Int
-        /// Whether the resource has refused its token.
-        var isRefused = false
-
-        func isFresh(_ now: Duration) -> Bool { now - time < RecentLogins.freshness * (1 << predecessors) }
+    mutating func recordLogin(_ query: TokenQuery, now: Duration) {
+        logins = logins.filter { now - $0.value < Self.freshness }
+        logins[query.page.table] = now
     }
 
-    mutating func recordLogin(_ purpose: TokenQuery.Purpose, now: Duration) {
-        let last = logins[purpose.resource].flatMap { now - $0.time < Self.memory ? $0 : nil }
-        logins[purpose.resource] = Login(
-            time: now, predecessors: last.map { min($0.predecessors + 1, Self.mostDoublings) } ?? 0)
-    }
-
-    /// - Parameter lasts: whether another login would fail in the same way. It is then forgotten with the login only.
-    mutating func record(_ failure: FetchFailure, _ purpose: TokenQuery.Purpose, lasts: Bool, now: Duration) {
+    /// Records a failure for some seconds. A denied scope is recorded until the login is forgotten.
+    mutating func record(_ failure: FetchFailure, of machine: TokenMachine, now: Duration) {
         failures = failures.filter { $0.value.until.map { $0 > now } ?? true }
-        failures[purpose] = (failure, lasts ? nil : now + Self.failureTime)
+        failures[machine.query.purpose] = (failure, machine.isDenied ? nil : now + Self.failureTime)
+        // A person who logs in for the page without the scope would be asked in vain.
+        if machine.isDenied { refuse(machine.query.page, failure, concernsTable: false, now: now) }
+    }
+
+    private mutating func refuse(
+        _ page: TokenQuery.Page, _ failure: FetchFailure, concernsTable: Bool, now: Duration
+    ) {
+        refusals = refusals.filter { now - $0.value.last < Self.memory }
+        if refusals.count >= Self.mostPages, let oldest = refusals.min(by: { $0.value.last < $1.value.last })?.key {
+            refusals[oldest] = nil
+        }
+        let count = (refusals[page]?.count ?? 0) + 1
+        refusals[page] = Refusals(last: now, count: count, failure: failure, concernsTable: concernsTable)
     }
 
     mutating func forget(where isMeant: (TokenPlace) -> Bool) {
-        failures = failures.filter { purpose, _ in !(TokenPlace(purpose.resource).map(isMeant) ?? true) }
-        logins = logins.filter { resource, _ in !(TokenPlace(resource).map(isMeant) ?? true) }
+        func stays(_ resource: String) -> Bool { !(TokenPlace(resource).map(isMeant) ?? true) }
+        failures = failures.filter { stays($0.key.resource) }
+        logins = logins.filter { stays($0.key.resource) }
+        refusals = refusals.filter { stays($0.key.resource) }
+    }
+
+    /// Forgets what concerns only this client.
+    mutating func forget(_ client: ClientTag) {
+        failures = failures.filter { $0.key.owner != client }
+        logins = logins.filter { $0.key.owner != client }
+        refusals = refusals.filter { $0.key.owner != client }
     }
 
     /// Returns why no search begins now, if that is so.
     mutating func failure(of query: TokenQuery, now: Duration) -> FetchFailure? {
         if let (failure, until) = failures[query.purpose], until.map({ $0 > now }) ?? true { return failure }
         // guard: oauth-fresh-token-refused
-        guard query.needsLogin, query.rule.flow != .registry, logins[query.rule.resource]?.isFresh(now) == true else {
-            return nil
-        }
-        logins[query.rule.resource]?.isRefused = true
-        return refusal(of: query, now: now)
-    }
-
-    /// Returns why no person is asked now, if that is so: another login would lead to the next refused token.
-    func refusal(of query: TokenQuery, now: Duration) -> FetchFailure? {
-        guard let login = logins[query.rule.resource], login.isRefused, login.isFresh(now) else { return nil }
-        return FetchFailure(
+        guard query.needsLogin, query.rule.flow != .registry, let login = freshLogin(of: query, now) else { return nil }
+        let failure = FetchFailure(
             .loginFailed,
             "\(query.url.origin.text) refuses the token of the last login; check issuer, scopes and resource, and forget the "
                 + "login to log in again"
         )
+        // Each login counts once.
+        if refusals[query.page].map({ $0.last < login }) ?? true {
+            refuse(query.page, failure, concernsTable: true, now: now)
+        }
+        return failure
+    }
+
+    private func freshLogin(of query: TokenQuery, _ now: Duration) -> Duration? {
+        logins[query.page.table].flatMap { now - $0 < Self.freshness ? $0 : nil }
+    }
+
+    /// Returns why no person is asked now, if that is so: another login would not help.
+    func refusal(of query: TokenQuery, now: Duration) -> FetchFailure? {
+        guard !query.challenge.isInsufficient else { return nil }
+        if let page = refusals[query.page],
+            now - page.last < Self.freshness * (1 << min(page.count - 1, Self.mostDoublings))
+        {
+            return page.failure
+        }
+        guard let login = freshLogin(of: query, now) else { return nil }
+        return refusals.first { page, refusals in
+            page.table == query.page.table && refusals.concernsTable && refusals.last >= login
+        }?.value.failure
     }
 }

@@ -6,10 +6,11 @@ final class RunningTokenSearch {
     let number: Int
     let purpose: TokenQuery.Purpose
     var machine: TokenMachine
-    /// The fetches, and whether each may be asked for a login.
-    var waiting: [FetchID: Bool] = [:]
-    /// The others that wait, without a person.
-    var completions: [(TokenOutcome) -> Void] = []
+    var waiting = Waiting()
+    /// Whether nothing waits any more for this renewal, whose reply is stored nevertheless.
+    var isDetached = false
+    /// Whether the session gets the login.
+    var isKept = true
     /// Whether a person was asked to log in.
     var hasAsked = false
     var timer: DeadlineTimer?
@@ -29,10 +30,22 @@ final class RunningTokenSearch {
 }
 
 extension RunningTokenSearch {
-    /// Returns the functions that wait, which are called once.
-    func takeCompletions() -> [(TokenOutcome) -> Void] {
-        defer { completions = [] }
-        return completions
+    /// Fetches and functions that wait for the outcome, which is reported once.
+    struct Waiting {
+        /// The fetches, and whether each may be asked for a login.
+        var fetches: [FetchID: Bool] = [:]
+        /// The others, without a person.
+        var completions: [(TokenOutcome) -> Void] = []
+
+        mutating func takeCompletions() -> [(TokenOutcome) -> Void] {
+            defer { completions = [] }
+            return completions
+        }
+    }
+
+    func takeWaiting() -> Waiting {
+        defer { waiting = Waiting() }
+        return waiting
     }
 
     /// The resource in the log.
@@ -50,7 +63,9 @@ struct RunningTokenSearches {
 
     subscript(number: Int) -> RunningTokenSearch? { searches[number] }
 
-    subscript(purpose: TokenQuery.Purpose) -> RunningTokenSearch? { searches.values.first { $0.purpose == purpose } }
+    subscript(purpose: TokenQuery.Purpose) -> RunningTokenSearch? {
+        searches.values.first { $0.purpose == purpose && !$0.isDetached }
+    }
 
     mutating func begin(_ query: TokenQuery) -> RunningTokenSearch {
         lastNumber += 1

@@ -6,7 +6,7 @@ extension TokenDesk {
     /// Returns the grants as `credential/list` shows them; only those in the keyring, because the tokens of the session are
     /// listed themselves.
     func list(of client: ClientTag, completion: @escaping @Sendable ([CredentialDescription]) -> Void) {
-        grants.all(of: client) { stored in
+        grants.all(of: client, isNeeded: false) { stored, _ in
             completion(
                 stored.compactMap { stored in
                     guard let item = stored.item, let place = TokenPlace(stored.key.resource) else { return nil }
@@ -27,39 +27,54 @@ extension TokenDesk {
         completion: @escaping @Sendable (Result<Int, RPCError>) -> Void
     ) {
         endSearches { isMeant($0, nil) }
-        grants.all(
-            of: client,
-            completion: reference.direct { desk, stored in
-                let meant = stored.filter { stored in
-                    TokenPlace(stored.key.resource).map { isMeant($0, stored.item) } ?? false
+        let forget: @Sendable ([GrantStore.Stored], KeyringFailure?) -> Void = { [reference] stored, failure in
+            reference.broker.assumeIsolated { broker in
+                let desk = reference.desk(broker)
+                let keys = desk.forgetTokens(of: stored, where: isMeant)
+                guard failure == nil else {
+                    desk.grants.forgetInMemory(keys, of: client)
+                    return completion(.failure(RPCError(.keyringUnavailable, failure?.text ?? "")))
                 }
-                for stored in meant {
-                    // A renewal that is under way would store the grant again.
-                    // guard: oauth-renewal-of-a-forgotten-login
-                    desk.endSearches { $0.resource == stored.key.resource }
-                    guard let grant = stored.grant else { continue }
-                    desk.forgetToken(of: grant)
-                    desk.revoke(grant)
-                }
-                let count = meant.count { $0.item != nil }
-                desk.grants.forget(Set(meant.map(\.key)), of: client, isAsked: true) { result in
-                    // Without an item, there may be no keyring at all.
-                    guard count > 0 else { return completion(.success(0)) }
+                let count = stored.count { keys.contains($0.key) && $0.item != nil }
+                desk.grants.forget(keys, of: client, isAsked: true) { result in
                     completion(result.map { count }.mapError { RPCError(.keyringUnavailable, $0.text) })
                 }
-            })
+            }
+        }
+        grants.all(of: client, isNeeded: true, completion: forget)
+    }
+
+    /// Forgets the tokens of grants, and revokes the grants. Returns the keys of those that are meant.
+    private func forgetTokens(
+        of stored: [GrantStore.Stored], where isMeant: (TokenPlace, String?) -> Bool
+    ) -> Set<TokenGrant.Key> {
+        let meant = stored.filter { stored in
+            TokenPlace(stored.key.resource).map { isMeant($0, stored.item) } ?? false
+        }
+        for stored in meant {
+            // A renewal that is under way would store the grant again.
+            // guard: oauth-renewal-of-a-forgotten-login
+            endSearches { $0.resource == stored.key.resource }
+            guard let grant = stored.grant else { continue }
+            forgetToken(of: grant)
+            revoke(grant)
+        }
+        return Set(meant.map(\.key))
     }
 
     /// Forgets what belongs to the session: all of it, or that of one origin.
     func endSession(_ origin: Origin? = nil) {
         grants.endSession(origin)
-        endSearches { origin == nil || $0.origin == origin }  // guard: oauth-search-ends-with-the-session
+        // guard: oauth-search-ends-with-the-session
+        endSearches(storesRenewals: true) { origin == nil || $0.origin == origin }
     }
 
     /// Forgets what only this client could use. Called after it has disconnected.
     func endSession(of client: ClientTag) {
         grants.endSession(of: client)
-        for search in searches.all where search.purpose.owner == client { finish(search, .nothing) }
+        for search in searches.all where search.purpose.owner == client { detach(search, .nothing) }
+        renewals = renewals.filter { $0.key.owner != client }
+        recent.forget(client)
     }
 
     /// Forgets the access token, which a server need not revoke together with the refresh token (RFC 7009 section 2.1).

@@ -26,6 +26,9 @@ extension TokenDesk {
         }
     }
 
+    /// Whether logins are being stored, or replies awaited that have to be.
+    var isBusy: Bool { grants.isBusy || searches.all.contains { $0.machine.isRenewing } }
+
     /// Whether time limits apply to a grant.
     var hasGrants: Bool { !grants.isEmpty }
 

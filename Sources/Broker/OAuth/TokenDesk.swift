@@ -14,7 +14,7 @@ final class TokenDesk {
     let client: AuthorizationClient
     let grants: GrantStore
     private(set) var searches = RunningTokenSearches()
-    private var recent = RecentLogins()
+    var recent = RecentLogins()
     /// The timers that renew tokens, by the purpose of the token.
     var renewals: [TokenQuery.Purpose: DeadlineTimer] = [:]
 
@@ -49,14 +49,14 @@ final class TokenDesk {
         if let search = searches[query.purpose] {
             fetch.tokenSearch = search.number
             search.machine.mayAsk = search.machine.mayAsk || opensLogin
-            search.waiting[fetch.id] = mayAsk
+            search.waiting.fetches[fetch.id] = mayAsk
             if let login = search.machine.login { show(login, to: fetch.id, of: search) }
             return
         }
         let search = searches.begin(query)
         fetch.tokenSearch = search.number
         search.machine.mayAsk = opensLogin
-        search.waiting[fetch.id] = mayAsk
+        search.waiting.fetches[fetch.id] = mayAsk
         search.client = fetch.owner?.connection
         advance(search.number, .started)
     }
@@ -66,33 +66,33 @@ final class TokenDesk {
     func obtain(_ query: TokenQuery, completion: @escaping (TokenOutcome) -> Void) {
         if let search = searches[query.purpose] {
             if search.machine.login != nil { return completion(.nothing) }
-            return search.completions.append(completion)
+            return search.waiting.completions.append(completion)
         }
         let search = searches.begin(query)
-        search.completions.append(completion)
+        search.waiting.completions.append(completion)
         advance(search.number, .started)
     }
 
     /// The fetch continues with another command than the question about its login.
     func leave(_ fetch: RunningFetch) {
         guard let search = fetch.tokenSearch.take().flatMap({ searches[$0] }) else { return }
-        search.waiting[fetch.id] = nil
+        search.waiting.fetches[fetch.id] = nil
         closeIfUnused(search)
     }
 
     private func closeIfUnused(_ search: RunningTokenSearch) {
-        guard search.waiting.isEmpty, search.machine.login != nil else { return }
+        guard search.waiting.fetches.isEmpty, search.machine.login != nil else { return }
         let number = search.number
         reference.eventually(after: Self.patience) { desk in
-            if let search = desk.searches[number], search.waiting.isEmpty, search.machine.login != nil {
+            if let search = desk.searches[number], search.waiting.fetches.isEmpty, search.machine.login != nil {
                 desk.close(search)
             }
         }
     }
 
     private func show(_ login: TokenLogin, to id: FetchID, of search: RunningTokenSearch) {
-        guard search.waiting[id] == true else {
-            search.waiting[id] = nil
+        guard search.waiting.fetches[id] == true else {
+            search.waiting.fetches[id] = nil
             return fetches.report(.obtained(.nothing), of: id)
         }
         fetches.report(.obtained(.login(login)), of: id)
@@ -114,7 +114,8 @@ final class TokenDesk {
             }
         case .lookUp(let key): if searches.use(key, number) { read(key, number) }
         case .store(let grant):
-            grants.store(grant, of: search.purpose.owner, isNew: search.hasAsked) { [reference] in
+            let isKept = search.isKept && isConnected(search.purpose.owner)
+            grants.store(grant, of: search.purpose.owner, isNew: search.hasAsked, isKept: isKept) { [reference] in
                 reference.post { $0.advance(number, .stored) }
             }
         case .forget(let key): forget(key, of: search)
@@ -123,8 +124,10 @@ final class TokenDesk {
             context.log.info("login needed", metadata: ["issuer": "\(DisplayURL.text(login.issuer))"])
             release(number)
             search.hasAsked = true
-            for completion in search.takeCompletions() { completion(.nothing) }
-            for id in search.waiting.keys.sorted(by: { $0.number < $1.number }) { show(login, to: id, of: search) }
+            for completion in search.waiting.takeCompletions() { completion(.nothing) }
+            for id in search.waiting.fetches.keys.sorted(by: { $0.number < $1.number }) {
+                show(login, to: id, of: search)
+            }
             closeIfUnused(search)
         case .answer(let page, let visit):
             if let visit = search.visits.removeValue(forKey: visit) { fronts.answer(visit, page) }
@@ -178,8 +181,23 @@ final class TokenDesk {
         }
     }
 
+    private func isConnected(_ owner: ClientTag?) -> Bool {
+        owner == nil || fetches.clients.all.contains { $0.id.tag == owner }
+    }
+
+    /// Ends a search for all that wait for it. A renewal continues: without its reply, a login in the keyring would be lost.
+    /// - Parameter isKept: whether the session keeps the login.
+    func detach(_ search: RunningTokenSearch, _ outcome: TokenOutcome, isKept: Bool = false) {
+        // guard: oauth-detached-renewal
+        guard search.machine.isRenewing, isKept || grants.hasKeyring else { return finish(search, outcome) }
+        search.isKept = isKept
+        search.isDetached = true
+        search.machine.mayAsk = false
+        report(outcome, of: search.machine.query, to: search.takeWaiting())
+    }
+
     func finish(_ search: RunningTokenSearch, _ outcome: TokenOutcome) {
-        let waiting = search.waiting.sorted { $0.key.number < $1.key.number }
+        guard !search.isDetached else { return close(search) }
         if case .failed(let failure) = outcome, failure.kind == .cancelled, !context.isClosing {
             return restart(search)
         }
@@ -187,36 +205,42 @@ final class TokenDesk {
         case .token(let credential):
             context.log.info("token obtained", metadata: ["resource": "\(search.resource)"])
             planRenewal(of: credential, search.machine.query)
-            if search.hasAsked { recent.recordLogin(search.purpose, now: context.now) }
+            if search.hasAsked { recent.recordLogin(search.machine.query, now: context.now) }
         case .failed(let failure):
             context.log.notice(
                 "no token", metadata: ["resource": "\(search.resource)", "reason": "\(failure.text)"])
-            recent.record(failure, search.purpose, lasts: search.machine.isDenied, now: context.now)
+            recent.record(failure, of: search.machine, now: context.now)
             client.forgetDocuments()
         case .login, .nothing, .needsConsent: break
         }
-        let completions = search.takeCompletions()
+        let waiting = search.takeWaiting()
         close(search)
-        for completion in completions { completion(outcome) }
-        let refusal = outcome == .nothing ? recent.refusal(of: search.machine.query, now: context.now) : nil
-        for (id, mayAsk) in waiting {
+        report(outcome, of: search.machine.query, to: waiting)
+    }
+
+    private func report(_ outcome: TokenOutcome, of query: TokenQuery, to waiting: RunningTokenSearch.Waiting) {
+        for completion in waiting.completions { completion(outcome) }
+        for (id, mayAsk) in waiting.fetches.sorted(by: { $0.key.number < $1.key.number }) {
             guard let fetch = fetches[id] else { continue }
+            fetch.tokenSearch = nil
             if questions.question(of: fetch)?.challenge?.login != nil {
                 answer(fetch, outcome)
+            } else if mayAsk, outcome == .nothing, let refusal = recent.refusal(of: query, now: context.now) {
+                fetches.report(.obtained(.failed(refusal)), of: id)
             } else {
-                fetches.report(.obtained(mayAsk ? refusal.map { .failed($0) } ?? outcome : outcome), of: id)
+                fetches.report(.obtained(outcome), of: id)
             }
         }
     }
 
     /// Begins again for the other fetches, because the client for which the broker has logged in has left.
     private func restart(_ search: RunningTokenSearch) {
-        let (query, waiting, completions) = (search.machine.query, search.waiting, search.takeCompletions())
+        let (query, waiting) = (search.machine.query, search.takeWaiting())
         close(search)
-        for (id, mayAsk) in waiting.sorted(by: { $0.key.number < $1.key.number }) {
+        for (id, mayAsk) in waiting.fetches.sorted(by: { $0.key.number < $1.key.number }) {
             if let fetch = fetches[id] { obtain(query.asking(mayAsk), for: fetch) }
         }
-        for completion in completions { completion(.nothing) }
+        for completion in waiting.completions { completion(.nothing) }
     }
 
     /// Answers the question about a login, because the login has ended.
@@ -233,21 +257,33 @@ final class TokenDesk {
     }
 
     /// Ends the searches for resources of an origin, or all of them, because what they would store is to be forgotten.
-    func endSearches(where isMeant: (TokenPlace) -> Bool = { _ in true }) {
+    /// - Parameter storesRenewals: whether logins in the keyring remain.
+    func endSearches(storesRenewals: Bool = false, where isMeant: (TokenPlace) -> Bool) {
         let failure = FetchFailure(
             .loginFailed, "the login was ended, because logins were forgotten meanwhile; try again")
         for search in searches.all {
             guard let place = TokenPlace(search.purpose.resource), isMeant(place) else { continue }
-            finish(search, .failed(failure))
+            if storesRenewals { detach(search, .failed(failure)) } else { finish(search, .failed(failure)) }
         }
         recent.forget(where: isMeant)
     }
 
     /// Ends the searches whose table was changed or removed.
-    func rulesChanged() {
+    /// - Parameter former: the tables before.
+    func rulesChanged(_ former: [OAuthRule]) {
+        let rules = context.options.tokens
+        func isCurrent(_ query: TokenQuery) -> Bool {
+            context.options.oauthRules.contains(query.rule) && rules.innerPaths(of: query.rule) == query.excludedPaths
+        }
         let failure = FetchFailure(.loginFailed, "the login was ended, because its table was changed; try again")
-        for search in searches.all where !context.options.oauthRules.contains(search.machine.query.rule) {
-            finish(search, .failed(failure))
+        for search in searches.all where !isCurrent(search.machine.query) {
+            detach(search, .failed(failure), isKept: true)
+        }
+        // A new table may be inside that of a token.
+        // guard: oauth-new-inner-table
+        for rule in former where rules.innerPaths(of: rule) != OAuthRules(former).innerPaths(of: rule) {
+            guard let place = TokenPlace(rule.resource) else { continue }
+            fetches.perform(fetches.change { $0.forgetTokens(at: place.origin) })
         }
         recent = RecentLogins()
         client.forgetDocuments()
@@ -262,6 +298,6 @@ final class TokenDesk {
         // The last answer must still reach the browser.
         if let front = search.front { fronts.closeLogin(front) }
         search.front = nil
-        for id in search.waiting.keys { fetches[id]?.tokenSearch = nil }
+        for id in search.waiting.fetches.keys { fetches[id]?.tokenSearch = nil }
     }
 }

@@ -178,7 +178,7 @@ struct FetchMachine: Sendable {
         _ token: LoginCredential, by respondent: Respondent, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         logins.recordConsent(of: question, &context)
-        logins.record(.token(token), for: question)
+        logins.recordLogin(token, question)
         // If the token is of no use, the next question must not show a login that is over.
         var question = question
         question.login = nil

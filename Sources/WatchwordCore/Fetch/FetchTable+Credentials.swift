@@ -81,8 +81,14 @@ extension FetchTable {
     }
 
     /// Forgets a token of the session, because its login was forgotten.
-    public mutating func forget(_ token: TokenMark) -> [Order] {
-        let numbers = context.session.numbers(of: token)
+    public mutating func forget(_ token: TokenMark) -> [Order] { forget(context.session.numbers(of: token)) }
+
+    /// Forgets all tokens that a server has accepted.
+    public mutating func forgetTokens(at origin: Origin) -> [Order] {
+        forget(context.session.numbersOfTokens(at: origin))
+    }
+
+    private mutating func forget(_ numbers: Set<Int>) -> [Order] {
         recordForgotten(context.session.listing(now: .zero).filter { numbers.contains($0.number) })
         _ = context.session.forget { numbers.contains($0.number) }
         return takeOrders()

@@ -43,10 +43,12 @@ extension LoginResolution {
             $0.authenticationMethod == .bearer && $0.realm == asked.realm
                 && BearerScope($0.params["scope"]) == asked.scope
         }
+        let hasLoggedInInVain = known.hasLoggedIn && needsLogin  // guard: oauth-login-once-for-a-fetch
         var query = TokenQuery(
             rule: rule, url: search.chain.hop.url,
             challenge: BearerParameters(offer?.params ?? [:], realm: asked.realm), needsLogin: needsLogin,
-            isConsented: isTokenConsented(in: space, context), mayAsk: respondent != nil)
+            isConsented: isTokenConsented(in: space, context),
+            mayAsk: respondent != nil && !hasLoggedInInVain)
         // A login of one program, or a password of one client, must not serve another that consent or sharing keeps apart. A
         // stored login serves all that have consent.
         // guard: oauth-audience
@@ -54,6 +56,7 @@ extension LoginResolution {
             query.audience = intent.access.sharingPartition
         }
         query.owner = intent.access.owner  // guard: oauth-owner-of-a-login
+        query.excludedPaths = context.environment.tokens.innerPaths(of: rule)  // guard: oauth-inner-tables
         // A new token would be refused for the same reason.
         // guard: oauth-once-for-each-purpose
         guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
@@ -85,6 +88,12 @@ extension LoginResolution {
     /// Records the outcome of `obtainToken`.
     mutating func record(_ outcome: TokenOutcome, for question: Question) {
         search.situation[search.situation.challenger(of: question)].tokens.outcome = outcome
+    }
+
+    /// Records the token of a login that a person has made for this fetch.
+    mutating func recordLogin(_ token: LoginCredential, _ question: Question) {
+        record(.token(token), for: question)
+        search.situation[search.situation.challenger(of: question)].tokens.hasLoggedIn = true
     }
 
     /// Records that the question about a login was answered, so that the login is over.

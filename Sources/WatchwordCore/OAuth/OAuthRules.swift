@@ -22,9 +22,27 @@ public struct OAuthRules: Sendable {
     public func rule(for url: FetchURL) -> OAuthRule? {
         let found = rules[url.origin]?.first { LoginCredential.path($0.path, covers: url.path) }
         guard let found, found.rule.isUsable else { return nil }  // guard: oauth-rule-usable
-        // The whole origin cannot be left.
+        // A whole origin without other tables cannot be left.
+        let isAlone = found.path == "/" && rules[url.origin]?.count == 1
         // guard: oauth-hidden-segments
-        guard found.path == "/" || !HiddenSegments.leadUp(in: url.path) else { return nil }
+        guard isAlone || !HiddenSegments.leadUp(in: url.path) else { return nil }
         return found.rule
+    }
+
+    /// Returns the query for a token that can be obtained without a person.
+    /// - Parameter owner: the client in whose session a login may be; `nil` if clients share one.
+    public func query(for url: FetchURL, of owner: ClientTag?) -> TokenQuery? {
+        guard let rule = rule(for: url) else { return nil }
+        var query = TokenQuery(rule, for: url, of: owner)
+        query.excludedPaths = innerPaths(of: rule)
+        return query
+    }
+
+    /// Returns the paths of other rules inside that of `rule`, which have tokens of their own.
+    public func innerPaths(of rule: OAuthRule) -> [ExactText] {
+        guard let url = try? FetchURL(rule.resource) else { return [] }
+        return (rules[url.origin] ?? []).map(\.path).filter {
+            $0 != url.path && LoginCredential.path(url.path, covers: $0)
+        }
     }
 }

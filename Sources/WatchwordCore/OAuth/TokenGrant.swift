@@ -23,8 +23,6 @@ public struct TokenGrant: Sendable, Equatable {
     var proofKey: ProofKey?
     /// The last access token; not stored in the keyring.
     public internal(set) var access: Secret?
-    /// The scopes that were requested; `nil` if that is not known.
-    var requested: [String]?
     /// The scopes that were requested, but not granted.
     var denied: [String] = []
 
@@ -33,11 +31,6 @@ public struct TokenGrant: Sendable, Equatable {
 
     init(_ key: Key, scopes: [String], refresh: Secret, registered: OAuthClient?) {
         (self.key, self.scopes, self.refresh, self.registered) = (key, scopes, refresh, registered)
-    }
-
-    /// Whether a login with this table would be the same.
-    func isFor(_ rule: OAuthRule) -> Bool {
-        (requested.map { Set($0).isSuperset(of: rule.scopes) } ?? true) && (rule.usesDPoP || proofKey == nil)
     }
 
     // MARK: The keyring
@@ -66,7 +59,6 @@ public struct TokenGrant: Sendable, Equatable {
         let json: JSON = [
             "refreshToken": refresh.withUnsafeBytes { JSON.string(secret: $0) },
             "scopes": .array(scopes.map { .string($0) }), "denied": .array(denied.map { .string($0) }),
-            "requested": requested.map { .array($0.map { .string($0) }) },
             "client": client, "key": proofKey.flatMap { Self.text(of: $0.privateKey) },
         ]
         var text = json.serialized()
@@ -92,7 +84,6 @@ public struct TokenGrant: Sendable, Equatable {
         self.key = key
         scopes = json.strings("scopes")
         denied = json.strings("denied")
-        requested = json["requested"] == nil ? nil : json.strings("requested")
         proofKey = (json["key"]?.withUTF8 { Base64.decode($0) } ?? nil).flatMap { der in
             var der = der
             defer { der.withUnsafeMutableBytes(FrontBuffer.wipe) }

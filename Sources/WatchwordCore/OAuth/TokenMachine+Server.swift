@@ -89,7 +89,6 @@ extension TokenMachine {
             return try (grant == nil ? [] : [.forget(key)]) + askPerson(clock)
         }
         registered = grant.registered
-        if mayAsk, !grant.isFor(rule) { return try askPerson(clock) }  // guard: oauth-changed-table
         prover = grant.proofKey.map(TokenProver.init)
         if query.challenge.isInsufficient, !Set(grant.scopes).isSuperset(of: query.challenge.scopes) {
             // A scope that the server did not grant is not requested again (RFC 6749 section 3.3).
@@ -192,6 +191,7 @@ extension TokenMachine {
         let missing = query.challenge.scopes.filter { !granted.contains($0) }
         var credential = LoginCredential(form: .token, secret: token.access, persistence: .forSession)
         credential.path = resourcePath
+        credential.excludedPaths = query.excludedPaths
         if token.isBound { credential.binding = prover?.key }
         credential.expiresAt = token.lifetime.map { clock.sinceEpoch + $0 - min(Self.leeway, $0 / 10) }
         if missing.isEmpty { credential.scope = BearerScope(granted.joined(separator: " ")) }
@@ -209,7 +209,6 @@ extension TokenMachine {
         grant.access = token.access
         grant.proofKey = prover?.key
         // A renewal requests no scopes.
-        grant.requested = previous?.requested ?? target.scopes
         grant.denied = (previous?.denied ?? target.scopes).filter { !granted.contains($0) }
         self.grant = grant
         state = .storing(outcome, visit: visit)

@@ -163,6 +163,9 @@ public struct TokenMachine: Sendable {
             .challengeTimedOut, "there was no login at \(DisplayURL.text(server?.issuer ?? "")) in time; try again")
     }
 
+    /// Whether a refresh token was sent. The reply may contain the only valid one.
+    public var isRenewing: Bool { if case .refreshing = state { true } else { false } }
+
     /// Whether a login is open whose browser returns to this port.
     public func listens(at port: Int?) -> Bool { port != nil && login != nil && rule.redirectPort == port }
 

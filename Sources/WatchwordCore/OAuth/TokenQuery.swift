@@ -14,6 +14,8 @@ public struct TokenQuery: Sendable, Equatable {
     public private(set) var mayAsk: Bool
     /// The programs that may share the token; `nil` for all.
     var audience: Partition?
+    /// The paths of other tables inside that of this one.
+    public internal(set) var excludedPaths: [ExactText] = []
     /// The client in whose session a login is stored that no keyring keeps; `nil` for that of all.
     var owner: ClientTag?
 
@@ -38,6 +40,19 @@ public struct TokenQuery: Sendable, Equatable {
         public let owner: ClientTag?
     }
 
+    /// The URL, without its query.
+    public var page: Page { Page(resource: rule.resource, path: url.path, owner: owner) }
+
+    public struct Page: Sendable, Hashable {
+        public let resource: String
+        /// `nil` for all URLs of the table.
+        let path: ExactText?
+        /// The client with a session of its own; `nil` if clients share one.
+        public let owner: ClientTag?
+
+        public var table: Page { Page(resource: resource, path: nil, owner: owner) }
+    }
+
     /// The query that renews the token without a person; `nil` for a token that is renewed only when it is needed.
     public var withoutPerson: TokenQuery? {
         guard rule.flow != .registry else { return nil }
@@ -56,8 +71,10 @@ public struct TokenQuery: Sendable, Equatable {
     }
 
     /// Creates a query for a token without a challenge and without a person.
-    public init(_ rule: OAuthRule, for url: FetchURL) {
+    /// - Parameter owner: the client in whose session a login may be; `nil` if clients share one.
+    init(_ rule: OAuthRule, for url: FetchURL, of owner: ClientTag?) {
         self.init(rule: rule, url: url, challenge: BearerParameters(), needsLogin: false, mayAsk: false)
+        self.owner = owner
     }
 
     init(

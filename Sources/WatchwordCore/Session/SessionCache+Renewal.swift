@@ -13,14 +13,19 @@ extension SessionCache {
             .union(staged.lazy.filter { token.matches($0.credential) }.map(\.number))
     }
 
+    /// Returns the numbers of the entries with tokens for this server.
+    func numbersOfTokens(at origin: Origin) -> Set<Int> {
+        Set(accepted[.server(origin)].lazy.filter { $0.credential.form == .token }.map(\.number))
+    }
+
     /// Replaces a token by its successor, wherever it was accepted.
     mutating func replace(_ token: TokenMark, with next: LoginCredential) {
         guard next.secret.isLocked else { return }
-        replaceAccepted { credential in
-            guard token.matches(credential) else { return }
+        changeAccepted { entry in
+            guard token.matches(entry.credential) else { return }
             var next = next
-            next.scope = next.scope ?? credential.scope
-            credential = next
+            next.scope = next.scope ?? entry.credential.scope
+            (entry.credential, entry.former) = (next, token)
         }
     }
 }

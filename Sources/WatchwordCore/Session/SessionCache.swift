@@ -23,9 +23,7 @@ public struct SessionCache: Sendable {
     public init(limits: SessionLimits = SessionLimits()) { self.limits = limits }
 
     /// Changes the accepted credentials, which stay in their places.
-    mutating func replaceAccepted(_ change: (inout LoginCredential) -> Void) {
-        accepted.changeAll { change(&$0.credential) }
-    }
+    mutating func changeAccepted(_ change: (inout SessionEntry) -> Void) { accepted.changeAll(change) }
 
     // MARK: Writing
 
@@ -42,6 +40,15 @@ public struct SessionCache: Sendable {
         guard credential.secret.isLocked else { return false }  // guard: remember-locked-memory
         let directory = URLComponentText.directory(of: path)
         let challenger = Challenger(space)
+        // A token that was renewed while a fetch used it must not replace its successor.
+        // guard: session-former-token
+        if var renewed = accepted[challenger].first(where: { entry in
+            entry.space == space && entry.owner == owner && entry.former?.matches(credential) == true
+        }) {
+            renewed.record(directory, digest: digest, now: now, maxPaths: limits.paths)
+            accepted.put(renewed, replacing: renewed.number)
+            return false
+        }
         let previous = accepted[challenger].first {
             // guard: session-account-domain
             $0.space == space && $0.owner == owner && $0.credential.account == credential.account

@@ -8,6 +8,8 @@ struct SessionEntry: Sendable {
     /// The partition; `nil` for the shared one.
     let owner: Partition?
     var credential: LoginCredential
+    /// The token before the last renewal. Fetches may still use it.
+    var former: TokenMark?
     /// The directories in or below which the credential was accepted. For Basic they are the whole scope (RFC 7617
     /// section 2.2). Digest is valid for its `domain`, or else for the whole server (RFC 7616 section 3.3); for Digest
     /// the directories only decide which space fits better.

@@ -33,6 +33,8 @@ public struct LoginCredential: Sendable, Equatable {
     /// The path at and below which the password is valid; `nil` for the whole server. Begins with "/", but is never
     /// "/" itself.
     public var path: ExactText?
+    /// The paths, at or below `path`, for which the token is not: tokens for them come from elsewhere.
+    public var excludedPaths: [ExactText] = []
     /// The wall-clock time, since 1970, when the password or token expires. It is not sent afterwards.
     public var expiresAt: Duration?
     /// An OAuth refresh token (RFC 6749 section 1.5) of the password or token. Stored and released with it, but never sent.
@@ -88,9 +90,14 @@ public struct LoginCredential: Sendable, Equatable {
     /// Whether the credential is valid for the path `requested`, at or below its own path. `/a` does not cover `/ab`, nor a path
     /// that may lead out of it.
     public func covers(_ requested: ExactText) -> Bool {
+        guard !isForAllPaths else { return true }
         // guard: path-hidden-segments
-        path.map { Self.path($0, covers: requested) && !HiddenSegments.leadUp(in: requested) } ?? true
+        guard Self.path(path ?? "/", covers: requested) && !HiddenSegments.leadUp(in: requested) else { return false }
+        return !excludedPaths.contains { Self.path($0, covers: requested) }
     }
+
+    /// Whether the credential is valid for each path.
+    public var isForAllPaths: Bool { path == nil && excludedPaths.isEmpty }
 
     /// Whether `requested` equals `path` or is below it.
     public static func path(_ path: ExactText, covers requested: ExactText) -> Bool {

@@ -272,6 +272,42 @@ import WatchwordProtocol
         #expect(run.sent == ["Bearer t"] && run.table.grants.isEmpty == isRevoked)
     }
 
+    @Test("Rule 30: a person logs in once for a fetch, even if the token is refused late")
+    func aPersonLogsInOnceForAFetch() throws {
+        var run = table()
+        let fetch = try run.fetch(Self.url)
+        run.respond(fetch, 401, wants())
+        run.obtained(fetch, login)
+        guard case .token(let credential) = token("t") else { return }
+        run.loggedIn(fetch, credential)
+        run.respond(fetch, 401, wants(error: "invalid_token"))
+        let query = try #require(run.tokenQuery(fetch))
+        #expect(query.needsLogin && !query.mayAsk)
+        run.obtained(fetch, .nothing)
+        #expect(run.results[fetch]?.response.status == 401)
+    }
+
+    @Test("Rule K10: the token of a table is not for the tables inside it")
+    func theTokenOfATableIsNotForInnerTables() throws {
+        var run = table()
+        run.tokens = OAuthRules(
+            ["https://api.example", "https://api.example/v1/x", "https://api.example/v2"].map {
+                OAuthRule(resource: $0)
+            })
+        let fetch = try run.fetch("https://api.example/v1")
+        run.respond(fetch, 401, wants())
+        let query = try #require(run.tokenQuery(fetch))
+        #expect(query.rule.resource == "https://api.example" && Set(query.excludedPaths) == ["/v1/x", "/v2"])
+        run.obtained(fetch, token("t") { ($0.path, $0.excludedPaths) = (nil, query.excludedPaths) })
+        run.respond(fetch, 200)
+        for (path, isSent) in [
+            ("/v1/y", true), ("/v1/x", false), ("/v2/z", false), ("/v1/../v2", false), ("/v22", true),
+        ] {
+            let other = try run.fetch("https://api.example\(path)")
+            #expect((run.request(other)?.authorization != nil) == isSent, "\(path)")
+        }
+    }
+
     // MARK: Bound tokens
 
     private func bound(_ run: inout TableRun) throws -> (FetchID, ProofKey) {

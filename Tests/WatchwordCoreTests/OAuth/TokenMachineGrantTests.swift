@@ -182,62 +182,6 @@ import WatchwordProtocol
         #expect(run.commands == [.listen(port: nil)])
     }
 
-    // MARK: Changes of the table
-
-    /// Returns the first commands for a grant whose scope `read` was requested, with another table.
-    private func commands(
-        mayAsk: Bool = true, _ change: (inout OAuthRule) -> Void,
-        grant changeGrant: (inout TokenGrant) -> Void = { _ in }
-    ) throws -> [TokenMachine.Command] {
-        var run = try TokenRun(mayAsk: mayAsk, change: change)
-        run.find(
-            grant {
-                $0.requested = ["read"]
-                changeGrant(&$0)
-            })
-        return run.commands
-    }
-
-    @Test("A person is asked once after scopes were added to the table, and otherwise the grant is renewed")
-    func addedScopesNeedALogin() throws {
-        #expect(try commands { $0.scopes = ["read", "write"] } == [.listen(port: nil)])
-        for scopes in [["read"], []] {
-            guard case .send? = try commands({ $0.scopes = scopes }).first else {
-                Issue.record("\(scopes) need no login")
-                continue
-            }
-        }
-        // A requested scope need not have been granted. Grants of earlier versions do not contain the requested ones.
-        for requested in [["read", "write"], nil] {
-            guard
-                case .send? = try commands({ $0.scopes = ["read", "write"] }, grant: { $0.requested = requested }).first
-            else {
-                Issue.record("\(requested ?? []) need no login")
-                continue
-            }
-        }
-        guard case .send? = try commands(mayAsk: false, { $0.scopes = ["write"] }).first else {
-            Issue.record("without a person the grant is renewed")
-            return
-        }
-    }
-
-    @Test func theRequestedScopesStayKnown() throws {
-        var run = try TokenRun { $0.scopes = ["read", "write"] }
-        run.find(grant { $0.requested = ["read", "write"] })
-        run.reply(fresh.adding(["scope": "read"]))
-        #expect(run.stored?.requested == ["read", "write"] && run.stored?.scopes == ["read"])
-    }
-
-    @Test func aBoundGrantIsReplacedAfterBindingWasTurnedOff() throws {
-        let key = ProofKey.make()
-        #expect(try commands({ $0.usesDPoP = false }, grant: { $0.proofKey = key }) == [.listen(port: nil)])
-        guard case .send? = try commands({ $0.usesDPoP = true }, grant: { $0.proofKey = key }).first else {
-            Issue.record("a bound grant is renewed")
-            return
-        }
-    }
-
     // MARK: Scopes
 
     private func insufficient(_ wanted: [String], _ found: TokenGrant?, configured: [String] = ["read"]) throws

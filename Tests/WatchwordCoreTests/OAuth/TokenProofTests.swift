@@ -155,7 +155,7 @@ import WatchwordProtocol
     }
 
     @Test func aRenewalUsesTheKeyOfTheGrant() throws {
-        var run = try TokenRun(mayAsk: false) { $0.usesDPoP = false }
+        var run = try TokenRun { $0.usesDPoP = false }
         run.find(grant { $0.proofKey = key })
         #expect(run.request?.proof?.point == key.publicKey)
         run.reply(bound)

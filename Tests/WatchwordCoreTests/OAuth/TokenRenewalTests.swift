@@ -48,6 +48,18 @@ import WatchwordProtocol
         #expect(try run.table.lastUse(of: mark("t")) == nil && run.table.context.session.count == 1)
     }
 
+    @Test("Rule 32: a fetch that still uses the old token does not bring it back")
+    func theOldTokenDoesNotComeBack() throws {
+        var run = try afterLogin(token("t"))
+        let slow = try run.fetch("https://api.example/v1/x")
+        #expect(run.request(slow)?.authorization?.revealed == "Bearer t")
+        run.now = .seconds(20)
+        try run.table.replace(mark("t"), with: token("u", "read"))
+        run.respond(slow, 200)
+        #expect(try run.table.lastUse(of: mark("u")) == .seconds(20), "it is a use")
+        #expect(try sent(&run) == "Bearer u" && run.table.context.session.count == 1)
+    }
+
     @Test func anotherTokenIsLeftAlone() throws {
         var run = try afterLogin(token("t"))
         try run.table.replace(mark("other"), with: token("u"))
