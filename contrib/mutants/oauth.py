@@ -72,10 +72,10 @@ OAUTH = [
     ("oauth-refused-token", "let query, let refused", "let query, query.mayAsk, let refused", "Tests/EndToEnd/test_refused_tokens.py"),
     ("oauth-refused-login", " && recent.refusal(of: query, now: context.now) == nil", "", "BrokerTests.BrokerLoginTests"),
     ("oauth-denied-login", "isDenied = rule.flow != .clientCredentials", "isDenied = rule.flow == .registry", "BrokerTests.BrokerLoginTests"),
-    ("oauth-detached-renewal", "search.machine.isRenewing, isKept || grants.hasKeyring", "search.machine.isRenewing, !isKept && !grants.hasKeyring", "Tests/EndToEnd/test_login_ends.py"),
+    ("oauth-detached-renewal", "place != .keyring || grants.hasKeyring", "place != .keyring && !grants.hasKeyring", "Tests/EndToEnd/test_login_ends.py"),
     ("oauth-inner-tables", STATEMENT, "", "Tests/EndToEnd/test_login_ends.py"),
     ("oauth-login-once-for-a-fetch", "known.hasLoggedIn && needsLogin", "known.hasLoggedIn && !known.hasLoggedIn", "WatchwordCoreTests.TokenFetchTests"),
-    ("session-former-token", "accepted[challenger].first", "accepted[challenger].dropFirst(99).first", "WatchwordCoreTests.TokenRenewalTests"),
-    ("oauth-new-inner-table", "innerPaths(of: rule) != OAuth", "innerPaths(of: rule) == OAuth", "Tests/EndToEnd/test_login_ends.py"),
+    ("session-former-token", "credential.form == .token", "credential.form == .password", "WatchwordCoreTests.TokenRenewalTests"),
+    ("oauth-new-inner-table", "innerPaths(of: rule) != before", "innerPaths(of: rule) == before", "Tests/EndToEnd/test_login_ends.py"),
     ("oauth-former-rules", STATEMENT, "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
 ]

@@ -13,6 +13,12 @@ final class GrantStore {
         let item: String?
     }
 
+    struct Listing {
+        let grants: [Stored]
+        /// The failure of a keyring that may have other grants.
+        var failure: KeyringFailure?
+    }
+
     /// The place of a grant in memory.
     private struct Place: Hashable {
         let key: TokenGrant.Key
@@ -81,31 +87,31 @@ final class GrantStore {
         if isKept { grants[place] = Known(grant: grant, since: since, lastUse: now) }
         guard let port = keyring.port else { return completion() }
         openChanges += 1
-        let stored: KeyringCompletion<String> = reference.callback { $0.grants.stored($1, grant, place) }
+        let stored: KeyringCompletion<String> = reference.callback { $0.grants.stored($1, grant, place, isKept) }
         port.store(grant.secret, attributes: TokenGrant.attributes(of: grant.key), label: grant.label) { result in
             stored(result)
             completion()
         }
     }
 
-    private func stored(_ result: Result<String, KeyringFailure>, _ grant: TokenGrant, _ place: Place) {
+    private func stored(
+        _ result: Result<String, KeyringFailure>, _ grant: TokenGrant, _ place: Place, _ isKept: Bool
+    ) {
         openChanges -= 1
         switch result {
         case .success where grants[place]?.grant == grant: grants[place]?.isSaved = true
         case .success: break
         case .failure(let failure):
-            keyring.context.log.warning(
-                "a login is stored for this session only", metadata: ["reason": "\(failure.text)"])
+            let text = isKept ? "a login is stored for this session only" : "a renewed login cannot be stored, and ends"
+            keyring.context.log.warning("\(text)", metadata: ["reason": "\(failure.text)"])
         }
     }
 
     /// Returns the grants that a client may manage: those in the keyring, its own, and the shared ones.
     /// - Parameters:
     ///   - isNeeded: whether to ask the keyring even after a recent failure.
-    ///   - completion: called on the broker's executor, with the failure of a keyring that may have others.
-    func all(
-        of client: ClientTag, isNeeded: Bool, completion: @escaping @Sendable ([Stored], KeyringFailure?) -> Void
-    ) {
+    ///   - completion: called on the broker's executor.
+    func all(of client: ClientTag, isNeeded: Bool, completion: @escaping @Sendable (Listing) -> Void) {
         let known = grants.filter { $0.key.isOf(client) }.map { ($0.key.key, $0.value.grant) }
         // The known ones have the access tokens; the keyring knows those of earlier sessions.
         let unite: @Sendable ([KeyringItem]) -> [Stored] = { items in
@@ -119,8 +125,9 @@ final class GrantStore {
         }
         keyring.find([TokenGrant.query], withSecrets: true, isNeeded: isNeeded) { result in
             switch result {
-            case .success(let items): completion(unite(items), nil)
-            case .failure(let failure): completion(unite([]), failure.mayHoldItems ? failure : nil)
+            case .success(let items): completion(Listing(grants: unite(items)))
+            case .failure(let failure):
+                completion(Listing(grants: unite([]), failure: failure.mayHoldItems ? failure : nil))
             }
         }
     }

@@ -1,8 +1,8 @@
 internal import WatchwordCore
 internal import WatchwordProtocol
 
-/// The logins of the last time: those that have failed, so that programs that have waited for the same login do not each start
-/// it again, and those that did not help, so that a page that refuses all tokens leads to few logins.
+/// Recent logins: those that failed, so that programs that waited for the same login do not each start it again, and those that
+/// did not help, so that a page that refuses all tokens leads to few logins.
 struct RecentLogins {
     /// The logins that did not help at one page.
     private struct Refusals {
@@ -36,7 +36,7 @@ struct RecentLogins {
     mutating func record(_ failure: FetchFailure, of machine: TokenMachine, now: Duration) {
         failures = failures.filter { $0.value.until.map { $0 > now } ?? true }
         failures[machine.query.purpose] = (failure, machine.isDenied ? nil : now + Self.failureTime)
-        // A person who logs in for the page without the scope would be asked in vain.
+        // A login for this page without the scope would lead to the same denial.
         if machine.isDenied { refuse(machine.query.page, failure, concernsTable: false, now: now) }
     }
 

@@ -7,10 +7,8 @@ final class RunningTokenSearch {
     let purpose: TokenQuery.Purpose
     var machine: TokenMachine
     var waiting = Waiting()
-    /// Whether nothing waits any more for this renewal, whose reply is stored nevertheless.
-    var isDetached = false
-    /// Whether the session gets the login.
-    var isKept = true
+    /// Set if the search has ended for all that waited, and only the reply to a renewal is to be stored.
+    var detached: Detachment?
     /// Whether a person was asked to log in.
     var hasAsked = false
     var timer: DeadlineTimer?
@@ -30,6 +28,12 @@ final class RunningTokenSearch {
 }
 
 extension RunningTokenSearch {
+    /// The place of the login that a detached renewal brings.
+    enum Detachment {
+        case sessionAndKeyring
+        case keyring
+    }
+
     /// Fetches and functions that wait for the outcome, which is reported once.
     struct Waiting {
         /// The fetches, and whether each may be asked for a login.
@@ -64,7 +68,7 @@ struct RunningTokenSearches {
     subscript(number: Int) -> RunningTokenSearch? { searches[number] }
 
     subscript(purpose: TokenQuery.Purpose) -> RunningTokenSearch? {
-        searches.values.first { $0.purpose == purpose && !$0.isDetached }
+        searches.values.first { $0.purpose == purpose && $0.detached == nil }
     }
 
     mutating func begin(_ query: TokenQuery) -> RunningTokenSearch {

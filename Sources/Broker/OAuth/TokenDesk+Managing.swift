@@ -6,9 +6,9 @@ extension TokenDesk {
     /// Returns the grants as `credential/list` shows them; only those in the keyring, because the tokens of the session are
     /// listed themselves.
     func list(of client: ClientTag, completion: @escaping @Sendable ([CredentialDescription]) -> Void) {
-        grants.all(of: client, isNeeded: false) { stored, _ in
+        grants.all(of: client, isNeeded: false) { listing in
             completion(
-                stored.compactMap { stored in
+                listing.grants.compactMap { stored in
                     guard let item = stored.item, let place = TokenPlace(stored.key.resource) else { return nil }
                     return CredentialDescription(
                         id: .keyring(item), kind: .token, pattern: place.pattern, path: place.ownPath,
@@ -27,21 +27,19 @@ extension TokenDesk {
         completion: @escaping @Sendable (Result<Int, RPCError>) -> Void
     ) {
         endSearches { isMeant($0, nil) }
-        let forget: @Sendable ([GrantStore.Stored], KeyringFailure?) -> Void = { [reference] stored, failure in
-            reference.broker.assumeIsolated { broker in
-                let desk = reference.desk(broker)
-                let keys = desk.forgetTokens(of: stored, where: isMeant)
-                guard failure == nil else {
+        grants.all(
+            of: client, isNeeded: true,
+            completion: reference.direct { desk, listing in
+                let keys = desk.forgetTokens(of: listing.grants, where: isMeant)
+                if let failure = listing.failure {
                     desk.grants.forgetInMemory(keys, of: client)
-                    return completion(.failure(RPCError(.keyringUnavailable, failure?.text ?? "")))
+                    return completion(.failure(RPCError(.keyringUnavailable, failure.text)))
                 }
-                let count = stored.count { keys.contains($0.key) && $0.item != nil }
+                let count = listing.grants.count { keys.contains($0.key) && $0.item != nil }
                 desk.grants.forget(keys, of: client, isAsked: true) { result in
                     completion(result.map { count }.mapError { RPCError(.keyringUnavailable, $0.text) })
                 }
-            }
-        }
-        grants.all(of: client, isNeeded: true, completion: forget)
+            })
     }
 
     /// Forgets the tokens of grants, and revokes the grants. Returns the keys of those that are meant.
@@ -72,7 +70,7 @@ extension TokenDesk {
     /// Forgets what only this client could use. Called after it has disconnected.
     func endSession(of client: ClientTag) {
         grants.endSession(of: client)
-        for search in searches.all where search.purpose.owner == client { detach(search, .nothing) }
+        for search in searches.all where search.purpose.owner == client { detach(search, .nothing, storing: .keyring) }
         renewals = renewals.filter { $0.key.owner != client }
         recent.forget(client)
     }

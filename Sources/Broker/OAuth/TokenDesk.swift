@@ -114,7 +114,7 @@ final class TokenDesk {
             }
         case .lookUp(let key): if searches.use(key, number) { read(key, number) }
         case .store(let grant):
-            let isKept = search.isKept && isConnected(search.purpose.owner)
+            let isKept = search.detached != .keyring && isConnected(search.purpose.owner)
             grants.store(grant, of: search.purpose.owner, isNew: search.hasAsked, isKept: isKept) { [reference] in
                 reference.post { $0.advance(number, .stored) }
             }
@@ -186,18 +186,18 @@ final class TokenDesk {
     }
 
     /// Ends a search for all that wait for it. A renewal continues: without its reply, a login in the keyring would be lost.
-    /// - Parameter isKept: whether the session keeps the login.
-    func detach(_ search: RunningTokenSearch, _ outcome: TokenOutcome, isKept: Bool = false) {
+    func detach(
+        _ search: RunningTokenSearch, _ outcome: TokenOutcome, storing place: RunningTokenSearch.Detachment
+    ) {
         // guard: oauth-detached-renewal
-        guard search.machine.isRenewing, isKept || grants.hasKeyring else { return finish(search, outcome) }
-        search.isKept = isKept
-        search.isDetached = true
+        guard search.machine.isRenewing, place != .keyring || grants.hasKeyring else { return finish(search, outcome) }
+        search.detached = place
         search.machine.mayAsk = false
         report(outcome, of: search.machine.query, to: search.takeWaiting())
     }
 
     func finish(_ search: RunningTokenSearch, _ outcome: TokenOutcome) {
-        guard !search.isDetached else { return close(search) }
+        guard search.detached == nil else { return close(search) }
         if case .failed(let failure) = outcome, failure.kind == .cancelled, !context.isClosing {
             return restart(search)
         }
@@ -263,7 +263,11 @@ final class TokenDesk {
             .loginFailed, "the login was ended, because logins were forgotten meanwhile; try again")
         for search in searches.all {
             guard let place = TokenPlace(search.purpose.resource), isMeant(place) else { continue }
-            if storesRenewals { detach(search, .failed(failure)) } else { finish(search, .failed(failure)) }
+            if storesRenewals {
+                detach(search, .failed(failure), storing: .keyring)
+            } else {
+                finish(search, .failed(failure))
+            }
         }
         recent.forget(where: isMeant)
     }
@@ -271,17 +275,17 @@ final class TokenDesk {
     /// Ends the searches whose table was changed or removed.
     /// - Parameter former: the tables before.
     func rulesChanged(_ former: [OAuthRule]) {
-        let rules = context.options.tokens
+        let (before, rules) = (OAuthRules(former), context.options.tokens)
         func isCurrent(_ query: TokenQuery) -> Bool {
             context.options.oauthRules.contains(query.rule) && rules.innerPaths(of: query.rule) == query.excludedPaths
         }
         let failure = FetchFailure(.loginFailed, "the login was ended, because its table was changed; try again")
         for search in searches.all where !isCurrent(search.machine.query) {
-            detach(search, .failed(failure), isKept: true)
+            detach(search, .failed(failure), storing: .sessionAndKeyring)
         }
         // A new table may be inside that of a token.
         // guard: oauth-new-inner-table
-        for rule in former where rules.innerPaths(of: rule) != OAuthRules(former).innerPaths(of: rule) {
+        for rule in former where rules.innerPaths(of: rule) != before.innerPaths(of: rule) {
             guard let place = TokenPlace(rule.resource) else { continue }
             fetches.perform(fetches.change { $0.forgetTokens(at: place.origin) })
         }

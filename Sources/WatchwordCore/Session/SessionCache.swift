@@ -42,9 +42,11 @@ public struct SessionCache: Sendable {
         let challenger = Challenger(space)
         // A token that was renewed while a fetch used it must not replace its successor.
         // guard: session-former-token
-        if var renewed = accepted[challenger].first(where: { entry in
-            entry.space == space && entry.owner == owner && entry.former?.matches(credential) == true
-        }) {
+        if credential.form == .token,
+            var renewed = accepted[challenger].first(where: { entry in
+                entry.space == space && entry.owner == owner && entry.former?.matches(credential) == true
+            })
+        {
             renewed.record(directory, digest: digest, now: now, maxPaths: limits.paths)
             accepted.put(renewed, replacing: renewed.number)
             return false

@@ -257,7 +257,7 @@ import WatchwordProtocol
     }
 
     @Test(
-        "Rule G8: consent by a login does not outlive a revocation that came while the person logged in",
+        "Rule G7: consent by a login does not outlive a revocation that came while the person logged in",
         arguments: [false, true])
     func consentByALoginEndsWithARevocation(isRevoked: Bool) throws {
         var run = table(.ask)
@@ -266,8 +266,7 @@ import WatchwordProtocol
         run.obtained(fetch, login)
         #expect(run.question(fetch) != nil)
         if isRevoked { run.take(run.table.revokeGrants(number: nil, subject: nil).orders) }
-        guard case .token(let credential) = token("t") else { return }
-        run.loggedIn(fetch, credential)
+        run.loggedIn(fetch, try #require(token("t").credential))
         run.respond(fetch, 200)
         #expect(run.sent == ["Bearer t"] && run.table.grants.isEmpty == isRevoked)
     }
@@ -278,8 +277,7 @@ import WatchwordProtocol
         let fetch = try run.fetch(Self.url)
         run.respond(fetch, 401, wants())
         run.obtained(fetch, login)
-        guard case .token(let credential) = token("t") else { return }
-        run.loggedIn(fetch, credential)
+        run.loggedIn(fetch, try #require(token("t").credential))
         run.respond(fetch, 401, wants(error: "invalid_token"))
         let query = try #require(run.tokenQuery(fetch))
         #expect(query.needsLogin && !query.mayAsk)
@@ -355,4 +353,8 @@ import WatchwordProtocol
         run.obtained(fetch, token("t"))
         #expect(run.request(fetch)?.headers.values(of: "DPoP") == [])
     }
+}
+
+extension TokenOutcome {
+    fileprivate var credential: LoginCredential? { if case .token(let credential) = self { credential } else { nil } }
 }
