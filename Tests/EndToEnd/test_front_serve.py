@@ -90,6 +90,7 @@ def test_an_agent_is_asked_before_a_stored_login_is_used(stage, sites, allow, ti
     broker, ((server, url), _) = sites
     agent = Consenter(broker.socket, allow)
     terminal, (address,) = serve(broker, "--restricted", "--ask", url)
+    assert b"no agent is running" not in terminal.shown
     statuses = [curl(f"{address}/x").split()[-1] for _ in range(2)]
     assert statuses == (["401"] * 2 if allow == "no" else ["200"] * 2)
     assert {asked["requester"]["subject"] for asked in agent.asked} == {f"front:{url}"} and len(agent.asked) == times
@@ -113,6 +114,7 @@ def test_an_agent_is_asked_before_a_stored_login_is_used(stage, sites, allow, ti
 def test_without_an_agent_no_stored_login_is_used(sites):
     broker, ((server, url), _) = sites
     terminal, (address,) = serve(broker, "--restricted", "--ask", url)
+    assert b"no agent is running" in terminal.shown
     assert curl(f"{address}/x").split()[-1] == "401" and not any(request.authorization for request in server.requests)
     terminal.type("\x03")
     assert terminal.end() == 0

@@ -155,7 +155,8 @@ def test_a_page_that_refuses_all_tokens_concerns_no_other_page(stage, site):
     site.resource.fail("/api/secret", refusing(site))
     client = stage.client(broker=site.broker())
     logged_in(client, site)
-    assert "refuses the token of the last login" in client.fetch(site.url + "/secret")["error"]["message"]
+    message = client.fetch(site.url + "/secret")["error"]["message"]
+    assert "refuses the token of the last login" in message and f"credentials forget --site {site.resource.url}" in message
     count, reply = questions(client, site.url + "/w/x")
     assert count == 1 and reply["result"]["status"] == 200
     assert questions(client, site.url)[1]["result"]["status"] == 200

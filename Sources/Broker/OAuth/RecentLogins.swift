@@ -72,8 +72,8 @@ struct RecentLogins {
         guard query.needsLogin, query.rule.flow != .registry, let login = freshLogin(of: query, now) else { return nil }
         let failure = FetchFailure(
             .loginFailed,
-            "\(query.url.origin.text) refuses the token of the last login; check issuer, scopes and resource, and forget the "
-                + "login to log in again"
+            "\(query.url.origin.text) refuses the token of the last login; check issuer, scopes and resource, and run "
+                + "\"watchword credentials forget --site \(query.url.origin.text)\" to log in again"
         )
         // Each login counts once.
         if refusals[query.page].map({ $0.last < login }) ?? true {

@@ -248,6 +248,6 @@ extension TokenMachine {
         .login(
             at: key.issuer,
             "it did not grant \(scopes.joined(separator: " ").shortened), which \(query.url.origin.text) requires; "
-                + "forget the login to ask for it again")
+                + "run \"watchword credentials forget --site \(query.url.origin.text)\" to ask for it again")
     }
 }

@@ -81,6 +81,10 @@ struct ServeCommand: ParsableCommand {
                 let text = listening.hasPrefix("/") ? "the socket \(listening)" : "http://\(listening)"
                 print("Serving \(place.url) at \(text)")
             }
+            if ask, try connection.call(ServerStatus())["agents"]?.elements?.isEmpty != false {
+                printError(
+                    "no agent is running, so no stored login is used; start watchword-agent or \"watchword agent\"")
+            }
             print("Press Ctrl-C to stop.")
             connection.callLimit = nil
             try connection.wait { false }
