@@ -44,7 +44,10 @@ struct HeaderLines {
 
     /// libcurl sends a field with an empty value only if the line ends with a semicolon (CURLOPT_HTTPHEADER(3)).
     private mutating func append(_ field: HeaderField) throws(TransferFailure) {
-        try append(line: field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+        var line = field.name
+        line += field.value.isEmpty ? ";" : ": "
+        line += field.value
+        try append(line: line)
     }
 
     private mutating func append(line: String) throws(TransferFailure) {

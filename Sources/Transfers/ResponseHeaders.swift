@@ -97,10 +97,10 @@ struct ResponseHeaders {
     ) {
         if let first = line.first, first.isBlank, let last = fields.indices.last {
             // A folded line (RFC 9112 section 5.2) continues the previous value.
-            fields[last].value += " " + decoded(text)
+            fields[last].value += " " + String(header: text)
         } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
             let (name, value) = (text.part(..<colon), text.part((colon + 1)...))
-            fields.append(HeaderField(decoded(name.trimmed), decoded(value.trimmed)))
+            fields.append(HeaderField(String(header: name.trimmed), String(header: value.trimmed)))
         }
     }
 
@@ -117,16 +117,8 @@ struct ResponseHeaders {
             while start < line.count, (line[start] == 0x20) == isBlank { start += 1 }
         }
         let text = line.part(start...)
-        guard text.contains(where: { $0 < 0x20 || $0 >= 0x7F }) else { return decoded(text) }
-        return decoded(text).filter { !$0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } }
-    }
-
-    /// Decodes UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8.
-    private static func decoded(_ bytes: UnsafeRawBufferPointer) -> String {
-        // A fast path, because `String(validating:)` is generic code.
-        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
-        return String(validating: bytes, as: UTF8.self)
-            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        guard text.contains(where: { $0 < 0x20 || $0 >= 0x7F }) else { return String(header: text) }
+        return String(header: text).filter { !$0.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F } }
     }
 }
 

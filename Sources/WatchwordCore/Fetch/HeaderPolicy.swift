@@ -4,10 +4,12 @@ internal import WatchwordProtocol
 enum HeaderPolicy {
     /// Fields that only the broker sets, because they determine the target, the framing or the credentials of a
     /// request.
-    private static let reserved: Set<String> = [
+    private static let reserved: FieldNames = [
         "authorization", "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
         "upgrade", "expect", "cookie2", "http2-settings",
     ]
+
+    private static let credentials: FieldNames = ["authorization", "proxy-authorization"]
 
     /// The prefix of fields that are addressed to a proxy.
     private static let reservedPrefix = "proxy-"
@@ -18,12 +20,12 @@ enum HeaderPolicy {
 
     /// Fields that may follow a redirect to another origin (SEMANTICS rule 23). Any other field may contain a secret of
     /// the program.
-    private static let harmless: Set<String> = [
+    private static let harmless: FieldNames = [
         "accept", "accept-encoding", "accept-language", "cache-control", "pragma", "range", "user-agent",
     ]
 
     /// Fields that describe the body. They are dropped together with it on a redirect (RFC 9110 section 15.4).
-    private static let aboutBody: Set<String> = [
+    private static let aboutBody: FieldNames = [
         "content-type", "content-encoding", "content-language", "content-location", "content-md5", "digest",
         "last-modified",
     ]
@@ -43,33 +45,31 @@ enum HeaderPolicy {
 
     private static func check(_ field: HeaderField) throws(FetchFailure) {
         var name: String { field.name.shortened }
-        guard !field.name.isEmpty, field.name.utf8.allSatisfy(\.isTokenCharacter) else {
+        guard field.name.isToken else {
             throw .invalidHeader("invalid header field name \"\(name)\"; use letters, digits and hyphens")
         }
-        let breaksLine = field.value.utf8.contains { $0 != 0x09 && ($0 < 0x20 || $0 == 0x7F) }
-        guard !breaksLine else {  // guard: header-line-break
+        guard field.value.isFieldText else {  // guard: header-line-break
             throw .invalidHeader(
                 "the value of header field \(name) contains a line break or another control character")
         }
-        let lowercased = field.name.asciiLowercased
-        if lowercased == "authorization" || lowercased == "proxy-authorization" {  // guard: header-authorization
+        if credentials.contains(field.name) {  // guard: header-authorization
             throw .invalidHeader(
                 "header field \(name) is set by the broker; provide the login as a credential instead"
             )
         }
         // guard: header-reserved, header-of-proxies
-        guard !reserved.contains(lowercased), !lowercased.hasPrefix(reservedPrefix) else {
+        guard !reserved.contains(field.name), !field.name.hasPrefix(ignoringASCIICase: reservedPrefix) else {
             throw .invalidHeader("header field \(name) is set by the broker; remove it")
         }
     }
 
     /// Fields that the broker adds unless the client sets or omits them.
-    private static let omissible: Set<String> = ["accept", "user-agent", "expect"]
+    private static let omissible: FieldNames = ["accept", "user-agent", "expect"]
 
     /// Returns the names in lower case.
     /// - Throws: `FetchFailure` of kind `invalidHeader` for a field that cannot be omitted.
     static func checkedOmissions(_ names: [String]) throws(FetchFailure) -> Set<String> {
-        for name in names where !omissible.contains(name.asciiLowercased) {  // guard: omitted-fields
+        for name in names where !omissible.contains(name) {  // guard: omitted-fields
             throw .invalidHeader(
                 "header field \(name.shortened) cannot be omitted; only Accept, User-Agent and Expect can")
         }
@@ -79,7 +79,7 @@ enum HeaderPolicy {
     /// - Throws: `FetchFailure` of kind `invalidMethod`.
     static func checkedMethod(_ method: String) throws(FetchFailure) -> String {
         let longest = 32
-        guard !method.isEmpty, method.utf8.count <= longest, method.utf8.allSatisfy(\.isTokenCharacter),
+        guard method.utf8.count <= longest, method.isToken,
             !reservedMethods.contains(method.asciiLowercased)  // guard: method-any-case
         else {
             throw FetchFailure(
@@ -89,9 +89,9 @@ enum HeaderPolicy {
         return method
     }
 
-    static func isHarmless(_ field: HeaderField) -> Bool { harmless.contains(field.name.asciiLowercased) }
+    static func isHarmless(_ field: HeaderField) -> Bool { harmless.contains(field.name) }
 
-    static func isAboutBody(_ field: HeaderField) -> Bool { aboutBody.contains(field.name.asciiLowercased) }
+    static func isAboutBody(_ field: HeaderField) -> Bool { aboutBody.contains(field.name) }
 }
 
 extension FetchFailure {

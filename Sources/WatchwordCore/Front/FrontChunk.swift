@@ -20,7 +20,7 @@ struct FrontChunk {
         }
         guard size <= Limits.bodyBytes else { throw .chunk }
         // guard: front-chunk-extension-characters
-        guard line.dropFirst(number.count).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+        guard line.dropFirst(number.count).allSatisfy(\.isFieldCharacter) else {
             throw .chunkExtension
         }
         self.size = size

@@ -17,17 +17,12 @@ struct FrontFieldLine {
         while start < end, Self.isBlank(line[end - 1]) { end -= 1 }
         valueBytes = UnsafeRawBufferPointer(rebasing: line[start..<end])
         // guard: front-field-value
-        guard valueBytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { throw .fieldValue }
+        guard valueBytes.allSatisfy(\.isFieldCharacter) else { throw .fieldValue }
         name = String(decoding: nameBytes, as: UTF8.self)
     }
 
     /// Not for a field with a credential, whose value must not become a `String`.
-    var field: HeaderField {
-        HeaderField(
-            name,
-            String(validating: valueBytes, as: UTF8.self)
-                ?? String(String.UnicodeScalarView(valueBytes.map { Unicode.Scalar($0) })))
-    }
+    var field: HeaderField { HeaderField(name, String(header: valueBytes)) }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }

@@ -19,6 +19,8 @@ public struct FrontFields: Sendable {
         "authorization", "content-length", "cookie2", "expect", "host", "http2-settings",
     ]
 
+    private static let setByFront: FieldNames = ["content-length"]
+
     /// Returns the fields of the request for a fetch, with `Via` at the end.
     /// - Throws: `FrontRefusal` with status 508 if the request has passed this front already.
     public func request(_ request: FrontRequest) throws(FrontRefusal) -> [HeaderField] {
@@ -27,8 +29,9 @@ public struct FrontFields: Sendable {
             throw FrontRefusal(
                 508, "loop", "the request has passed this proxy already; remove the proxy from its own upstream route")
         }
-        let fields = forwarded(request.headers, without: Self.setByBroker)
-        return fields + [via(minorVersion: request.minorVersion)]
+        var fields = forwarded(request.headers, without: Self.setByBroker)
+        fields.append(via(minorVersion: request.minorVersion))
+        return fields
     }
 
     /// Returns the fields of the origin's response for the program, with `Via` at the end. The front adds the framing.
@@ -42,8 +45,10 @@ public struct FrontFields: Sendable {
             throw FrontRefusal(
                 502, "407-of-origin", "the server sent status 407, which only a proxy may send; check its address")
         }
-        let trailers = request.acceptsTrailers ? headers.filter { $0.isNamed("Trailer") } : []
-        return forwarded(headers, without: ["content-length"]) + trailers + [via(minorVersion: 1)]
+        var fields = forwarded(headers, without: Self.setByFront)
+        if request.acceptsTrailers { fields += headers.filter { $0.isNamed("Trailer") } }
+        fields.append(via(minorVersion: 1))
+        return fields
     }
 
     /// Returns the trailers of the origin's response for the program; none unless it accepts them.
@@ -68,7 +73,7 @@ public struct FrontFields: Sendable {
             let name = field.name
             return !Self.hopByHop.contains(name)  // guard: front-hop-by-hop
                 && !named.contains(name)  // guard: front-named-by-connection
-                && !Substring(name.utf8.prefix(6)).equalsIgnoringASCIICase("proxy-")  // guard: front-fields-for-proxies
+                && !name.hasPrefix(ignoringASCIICase: "proxy-")  // guard: front-fields-for-proxies
                 && !others.contains(name)
         }
     }

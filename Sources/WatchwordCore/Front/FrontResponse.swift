@@ -37,29 +37,29 @@ public struct FrontResponse: Sendable, Equatable {
         framing = Self.framing(status: status, length: length, request)
         let isInterim = (100..<200).contains(status)
         self.keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited && framing != .switched
-        var head = "HTTP/1.1 \(Self.statusLine(status))\r\n"
-        head.reserveCapacity(512)
-        for field in headers where !Self.own.contains(field.name) && Self.isName(field.name) {
-            head += field.name
-            head += ": "
-            head += Self.sanitised(field.value)
-            head += "\r\n"
+        var head: [UInt8] = []
+        head.reserveCapacity(960)  // The largest block for which malloc has a cache.
+        head.append(line: "HTTP/1.1 ", Self.statusLine(status))
+        // guard: front-response-name
+        for field in headers where !Self.own.contains(field.name) && field.name.isToken {
+            head.append(field)
         }
         let isTunnel = request.isConnect && (200..<300).contains(status)
         // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).
-        if let length, !isInterim, !isTunnel, status != 204 { head += "Content-Length: \(length)\r\n" }
-        if framing == .chunked { head += "Transfer-Encoding: chunked\r\n" }
+        if let length, !isInterim, !isTunnel, status != 204 { head.append(line: "Content-Length: ", String(length)) }
+        if framing == .chunked { head.append(line: "Transfer-Encoding: ", "chunked") }
         if framing == .switched, let upgrade = request.upgrade {
-            let accepted = headers.firstValue(of: "Upgrade") ?? upgrade
-            head += "Connection: Upgrade\r\nUpgrade: \(Self.sanitised(accepted))\r\n"
+            head.append(line: "Connection: ", "Upgrade")
+            head.append(HeaderField("Upgrade", headers.firstValue(of: "Upgrade") ?? upgrade))
         } else if !isInterim, !isTunnel {
             if !self.keepsAlive {
-                head += "Connection: close\r\n"
+                head.append(line: "Connection: ", "close")
             } else if request.minorVersion == 0 {
-                head += "Connection: keep-alive\r\n"
+                head.append(line: "Connection: ", "keep-alive")
             }
         }
-        bytes = Array((head + "\r\n").utf8)
+        head.append(line: "")
+        bytes = head
     }
 
     private static func framing(status: Int, length: Int?, _ request: FrontRequest) -> Framing {
@@ -79,20 +79,17 @@ public struct FrontResponse: Sendable, Equatable {
 
     /// Returns the end of a chunked body.
     public static func lastChunk(trailers: [HeaderField] = []) -> [UInt8] {
-        let lines = trailers.filter { isName($0.name) && !own.contains($0.name) }
-            .map { "\($0.name): \(sanitised($0.value))\r\n" }
-        return Array(("0\r\n" + lines.joined() + "\r\n").utf8)
+        var end = Array("0\r\n".utf8)
+        for field in trailers where field.name.isToken && !own.contains(field.name) { end.append(field) }
+        end.append(line: "")
+        return end
     }
 
     /// The text with a space for each control character, so that it cannot end the line.
     static func sanitised(_ text: String) -> String {
-        let isControl: (UInt8) -> Bool = { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
-        guard text.utf8.contains(where: isControl) else { return text }
-        return String(decoding: text.utf8.map { isControl($0) ? 0x20 : $0 }, as: UTF8.self)  // guard: front-line-break
-    }
-
-    private static func isName(_ name: String) -> Bool {
-        !name.isEmpty && name.utf8.allSatisfy(\.isTokenCharacter)  // guard: front-response-name
+        guard !text.isFieldText else { return text }
+        // guard: front-line-break
+        return String(decoding: text.utf8.map { $0.isFieldCharacter ? $0 : 0x20 }, as: UTF8.self)
     }
 
     /// Returns the status with its reason phrase; the phrase of an unknown status is empty.
@@ -112,4 +109,24 @@ public struct FrontResponse: Sendable, Equatable {
         500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
         504: "Gateway Timeout", 505: "HTTP Version Not Supported", 508: "Loop Detected",
     ]
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(_ field: HeaderField) {
+        append(text: field.name)
+        append(line: ": ", FrontResponse.sanitised(field.value))
+    }
+
+    /// Appends two texts and a line end.
+    fileprivate mutating func append(line first: String, _ second: String = "") {
+        append(text: first)
+        append(text: second)
+        append(text: "\r\n")
+    }
+
+    /// Not with `+=`, which is generic code.
+    private mutating func append(text: String) {
+        var text = text
+        text.withUTF8 { append(contentsOf: $0) }
+    }
 }

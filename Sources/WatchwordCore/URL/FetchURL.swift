@@ -48,7 +48,10 @@ public struct Origin: Sendable, Hashable {
         text.reserveCapacity(host.utf8.count + 128)
         text += scheme == .https ? "https://" : "http://"
         text += host.string
-        if port != scheme.defaultPort { text += ":\(port)" }
+        if port != scheme.defaultPort {
+            text += ":"
+            text += String(port)
+        }
         return text
     }
 }

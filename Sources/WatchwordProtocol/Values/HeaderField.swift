@@ -11,15 +11,7 @@ public struct HeaderField: Sendable, Equatable {
     }
 
     /// Whether the name of the field is `other`, without regard to ASCII case (RFC 9110 section 5.1).
-    public func isNamed(_ other: String) -> Bool {
-        var (name, other) = (self.name, other)
-        return name.withUTF8 { name in
-            other.withUTF8 { other in
-                name.count == other.count
-                    && name.indices.allSatisfy { name[$0].asciiLowercased == other[$0].asciiLowercased }
-            }
-        }
-    }
+    public func isNamed(_ other: String) -> Bool { name.equalsIgnoringASCIICase(other) }
 }
 
 extension [HeaderField] {
@@ -34,14 +26,37 @@ extension [HeaderField] {
     }
 }
 
+extension String {
+    /// Whether the text begins with `prefix`, without regard to the case of ASCII letters. Other characters compare exactly.
+    public func hasPrefix(ignoringASCIICase prefix: String) -> Bool {
+        guard utf8.count >= prefix.utf8.count else { return false }
+        var (text, prefix) = (self, prefix)
+        return text.withUTF8 { text in
+            prefix.withUTF8 { prefix in
+                prefix.indices.allSatisfy { text[$0].asciiLowercased == prefix[$0].asciiLowercased }
+            }
+        }
+    }
+
+    /// Decodes a part of a header section: UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8.
+    public init(header bytes: UnsafeRawBufferPointer) {
+        // A fast path, because `String(validating:)` is generic code.
+        if bytes.allSatisfy({ $0 < 0x80 }) {
+            self.init(decoding: bytes, as: UTF8.self)
+        } else {
+            self =
+                String(validating: bytes, as: UTF8.self)
+                ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        }
+    }
+}
+
 extension StringProtocol {
     /// Compares two names whose grammar allows only ASCII. Other characters compare exactly.
     @inlinable
-    public func equalsIgnoringASCIICase(_ other: some StringProtocol) -> Bool {
-        let left = utf8
-        let right = other.utf8
-        guard left.count == right.count else { return false }
-        return zip(left, right).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+    public func equalsIgnoringASCIICase(_ other: String) -> Bool {
+        // Most names are excluded by their length.
+        utf8.count == other.utf8.count && String(self).hasPrefix(ignoringASCIICase: other)
     }
 
     /// The text with the letters A to Z in lower case, and no other change.

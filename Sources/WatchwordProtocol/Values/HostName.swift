@@ -6,29 +6,39 @@ package enum HostName {
     /// An IPv4-mapped IPv6 address becomes the IPv4 address. Returns `nil` if `text` is not a host.
     package static func canonical(_ text: some StringProtocol) -> String? {
         let lowercased = text.asciiLowercased
-        if lowercased.hasPrefix("[") {
+        if lowercased.utf8.first == bracket {
             return lowercased.hasSuffix("]") ? ipv6(String(lowercased.dropFirst().dropLast())) : nil
         }
-        let name = lowercased.hasSuffix(".") ? String(lowercased.dropLast()) : lowercased
+        let name = lowercased.utf8.last == dot ? String(lowercased.dropLast()) : lowercased
         return (isAddress(name) ? isIPv4(name) : isName(name)) ? name : nil
     }
 
     /// Whether `name` is an IPv6 address in brackets, or resolvers treat it as an IPv4 address, well-formed or not.
     package static func isAddress(_ name: String) -> Bool {
-        if name.hasPrefix("[") { return true }
-        guard let last = name.split(separator: ".").last else { return false }
-        return last.hasPrefix("0x") || last.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        var name = name
+        return name.withUTF8 { bytes in
+            if bytes.first == bracket { return true }
+            guard let last = bytes.split(separator: dot).last else { return false }
+            return last.starts(with: "0x".utf8) || last.allSatisfy { (0x30...0x39).contains($0) }
+        }
     }
 
     private static func isName(_ name: String) -> Bool {
-        guard !name.isEmpty, name.utf8.count <= 253 else { return false }
-        return name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
-            (1...63).contains(label.utf8.count)
-                && label.utf8.allSatisfy { byte in
-                    (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D || byte == 0x5F
-                }
+        guard (1...253).contains(name.utf8.count) else { return false }
+        var label = 0
+        for byte in name.utf8 {
+            switch byte {
+            case dot where label > 0: label = 0
+            case 0x61...0x7A, 0x30...0x39, 0x2D, 0x5F: label += 1
+            default: return false
+            }
+            guard label <= 63 else { return false }
         }
+        return label > 0
     }
+
+    private static let dot = UInt8(ascii: ".")
+    private static let bracket = UInt8(ascii: "[")
 
     /// Whether `text` is an IPv4 address in its usual form: four decimal numbers without leading zeros.
     package static func isIPv4(_ text: String) -> Bool {
