@@ -18,7 +18,7 @@ public final class FrontServer {
     let loop: EventLoop
     let log: Logger
     /// The read buffer, shared by all connections.
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 << 10, alignment: 16)
     private(set) var service: (any FrontService)?
     private let uid: UInt32
     private let finder = PeerFinder()

@@ -3,6 +3,10 @@ internal import Glibc
 
 /// Relays bytes between two sockets without looking at them, until both directions have ended. Used on its loop only.
 final class Tunnel: ReadinessHandler {
+    /// The parts that one event moves, so that other descriptors get their turn. Fewer waits are faster, and small parts stay in the
+    /// processor's cache.
+    private static let parts = 16
+
     /// One direction. It buffers at most what one read returns, and nothing while the receiver keeps up.
     private struct Direction: ~Copyable {
         let source: Int32
@@ -15,17 +19,20 @@ final class Tunnel: ReadinessHandler {
         /// Whether the next bytes can be read.
         var isReading: Bool { !hasEnded && output.count == 0 }
 
-        /// Reads once, and sends what it has read. Returns `false` if the receiver is gone.
+        /// Reads, and sends what it has read, a few times. Returns `false` if the receiver is gone.
         mutating func move(_ buffer: UnsafeMutableRawBufferPointer) -> Bool {
-            guard isReading else { return flush() }
-            let count = recv(source, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
-            if count > 0 {
-                let sent = send(target, buffer.baseAddress, count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
-                guard sent >= 0 || errno == EAGAIN || errno == EINTR else { return false }
-                let rest = UnsafeRawBufferPointer(rebasing: buffer[max(sent, 0)..<count])
-                if !rest.isEmpty { output.append(Array(rest)) }
-            } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
-                hasEnded = true
+            for _ in 0..<parts where isReading {
+                let count = recv(source, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+                if count > 0 {
+                    let sent = send(target, buffer.baseAddress, count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+                    guard sent >= 0 || errno == EAGAIN || errno == EINTR else { return false }
+                    let rest = UnsafeRawBufferPointer(rebasing: buffer[max(sent, 0)..<count])
+                    if !rest.isEmpty { output.append(Array(rest)) }
+                } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
+                    hasEnded = true
+                }
+                // Less than a full part: nothing more has arrived.
+                if count < buffer.count { break }
             }
             return flush()
         }
@@ -82,7 +89,7 @@ final class Tunnel: ReadinessHandler {
 
     /// Passes on the last bytes of a socket whose other end is closed. Nothing can be sent to it any more.
     private func drain(_ isProgram: Bool) {
-        for _ in 0..<64 {
+        for _ in 0..<4 {
             let isOpen = isProgram ? up.move(buffer) : down.move(buffer)
             let (hasEnded, waits) =
                 isProgram ? (up.isShut, up.output.count > 0) : (down.isShut, down.output.count > 0)
