@@ -108,6 +108,17 @@ import WatchwordProtocol
         #expect(events.count(denial("latest"), now: .seconds(61)) == 1, "events of the previous minute do not count")
     }
 
+    /// Far more clients than the table holds.
+    @Test func theClientsAreBounded() {
+        var events = AuditEventFilter()
+        for pid in 0..<1000 {
+            var event = denial("h")
+            event.client?.pid = pid
+            #expect(events.count(event, now: .zero) == 1)
+            #expect(events.count(event, now: .zero) == nil)
+        }
+    }
+
     /// Entries that have expired are still in the table.
     @Test func repeatedDenialsOfEarlierMinutesAreLimited() {
         var events = AuditEventFilter()

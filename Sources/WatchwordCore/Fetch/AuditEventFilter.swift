@@ -19,27 +19,40 @@ public struct AuditEventFilter: Sendable {
             hasher.combine(client?.pid)
             hasher.combine(origin.port)
             hasher.combine(source)
+            hasher.combine(space.realm)
         }
     }
 
-    /// A question, an answer or a denial. A client can cause any number of distinct ones.
+    /// The questions, the answers or the denials of one client.
     private struct Talk: Hashable {
         let kind: AuditEvent.Kind
         let client: AuditEvent.Client?
-        let detail: Detail?
 
-        /// Hashes only a few members, as `Use` does.
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(client?.pid)
-            hasher.combine(detail?.origin)
-        }
+        func hash(into hasher: inout Hasher) { hasher.combine(client?.pid) }
     }
 
+    /// The subject of a question, an answer or a denial. A client can cause any number of distinct ones.
     private struct Detail: Hashable {
         let origin: String?
         let space: SpacePattern?
-        let words: [String?]
+        let reason: String?
+        let by: String?
+        let action: String?
+        let program: String?
+        let agent: Int?
         let failures: Int
+
+        init(_ event: AuditEvent, after failures: Int) {
+            (origin, space, reason, by) = (event.origin, event.space, event.reason, event.by)
+            (action, program, agent) = (event.action, event.program, event.agent?.pid)
+            self.failures = failures
+        }
+
+        /// Hashes only a few members, as `Use` does.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(origin)
+            hasher.combine(space?.realm)
+        }
     }
 
     private struct Told {
@@ -47,17 +60,16 @@ public struct AuditEventFilter: Sendable {
         var suppressedCount = 0
     }
 
-    private static let talkKinds: Set<AuditEvent.Kind> = [
-        .challengeAsked, .challengeAnswered, .challengeUnanswered, .promptAsked, .promptAnswered, .denied,
-    ]
     private static let window = Duration.seconds(60)
-    private static let capacity = 256
+    /// The maximum numbers of uses, of `Talk` values, and of details of one of them.
+    private static let (mostUses, mostTalks, mostDetails) = (256, 128, 64)
     /// The maximum number of distinct questions, answers or denials that are tracked for one client. Further ones are
     /// counted as a single event.
     static let maxDistinctPerClient = 32
 
     private var uses: [Use: Told] = [:]
-    private var talk: [Talk: Told] = [:]
+    /// `nil` is the detail of all events beyond `maxDistinctPerClient`.
+    private var talks: [Talk: [Detail?: Told]] = [:]
 
     public init() {}
 
@@ -78,7 +90,7 @@ public struct AuditEventFilter: Sendable {
             uses[use] = nil
             return 1
         }
-        return Self.count(use, in: &uses, now)
+        return Self.count(use, in: &uses, Self.mostUses, now)
     }
 
     /// Returns the number of events that a question, an answer or a denial stands for, or `nil` if it is to be
@@ -86,25 +98,29 @@ public struct AuditEventFilter: Sendable {
     /// - Parameter failures: the number of failed attempts before the event. A question after a refusal is a different
     ///   event.
     public mutating func count(_ event: AuditEvent, after failures: Int = 0, now: Duration) -> Int? {
-        guard Self.talkKinds.contains(event.kind) else { return 1 }
-        let detail = Detail(
-            origin: event.origin, space: event.space,
-            words: [event.reason, event.by, event.action, event.program, event.agent.map { "\($0.pid)" }],
-            failures: failures)
-        var one = Talk(kind: event.kind, client: event.client, detail: detail)
-        // An event whose entry has expired counts as a distinct event of the current window again.
-        if talk[one].map({ now - $0.since >= Self.window }) ?? true {
-            let others = talk.count {
-                $0.key.kind == one.kind && $0.key.client == one.client && now - $0.value.since < Self.window
-            }
-            if others >= Self.maxDistinctPerClient {  // guard: denials-of-one-client
-                one = Talk(kind: event.kind, client: event.client, detail: nil)
-            }
+        switch event.kind {
+        case .challengeAsked, .challengeAnswered, .challengeUnanswered, .promptAsked, .promptAnswered, .denied: break
+        default: return 1
         }
-        return Self.count(one, in: &talk, now)
+        let talk = Talk(kind: event.kind, client: event.client)
+        if talks.index(forKey: talk) == nil, talks.count >= Self.mostTalks {
+            talks = talks.filter { $0.value.values.contains { now - $0.since < Self.window } }
+            if talks.count >= Self.mostTalks { talks = [:] }
+        }
+        return Self.count(Detail(event, after: failures), of: &talks[talk, default: [:]], now)
     }
 
-    private static func count<Key: Hashable>(_ key: Key, in table: inout [Key: Told], _ now: Duration) -> Int? {
+    private static func count(_ detail: Detail, of told: inout [Detail?: Told], _ now: Duration) -> Int? {
+        // An event whose entry has expired counts as a distinct event of the current window again.
+        let isDistinct = told[detail].map { now - $0.since >= window } ?? true
+        let isBeyond = isDistinct && told.values.count { now - $0.since < window } >= maxDistinctPerClient
+        // guard: denials-of-one-client
+        return count(isBeyond ? nil : detail, in: &told, mostDetails, now)
+    }
+
+    private static func count<Key: Hashable>(
+        _ key: Key, in table: inout [Key: Told], _ capacity: Int, _ now: Duration
+    ) -> Int? {
         var suppressedCount = 0
         if let index = table.index(forKey: key) {
             if now - table.values[index].since < window {
