@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,9 +54,13 @@ static int supervise(pid_t pid, const sigset_t *signals, int terminal) {
         int number = sigwaitinfo(signals, &info);
         if (number == SIGCHLD) {
             int status;
-            pid_t changed = waitpid(pid, &status, WNOHANG | (is_job ? WUNTRACED : 0));
-            if (changed == pid && WIFSTOPPED(status)) stop_too(pid, terminal);
-            if (changed == pid && (WIFEXITED(status) || WIFSIGNALED(status))) return status;
+            pid_t changed;
+            // One signal may stand for several processes, also adopted ones.
+            while ((changed = waitpid(-1, &status, WNOHANG | (is_job ? WUNTRACED : 0))) > 0) {
+                if (changed != pid) continue;
+                if (!WIFSTOPPED(status)) return status;
+                stop_too(pid, terminal);
+            }
             if (changed < 0 && errno == ECHILD) return 0;
         } else if (number > 0) {
             if (number == SIGCONT) move_terminal(terminal, getpgrp(), pid);
@@ -67,6 +72,8 @@ static int supervise(pid_t pid, const sigset_t *signals, int terminal) {
 int watchword_run_and_wait(char *const arguments[], char *const environment[], int *status) {
     // If it is ignored, which exec inherits, it is never sent, and the status of the process is lost.
     signal(SIGCHLD, SIG_DFL);
+    // Adopts descendants whose parents have ended, so that they remain descendants (PR_SET_CHILD_SUBREAPER(2const)).
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     int terminal = terminal_of_job();
     sigset_t signals, before, defaults;
     sigemptyset(&signals);

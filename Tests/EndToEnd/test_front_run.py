@@ -53,6 +53,22 @@ def test_the_environment_has_both_spellings_and_what_java_and_node_read(stage):
     assert entries["NODE_USE_ENV_PROXY"] == "1"
 
 
+def test_a_descendant_whose_parent_has_ended_needs_no_token(stage, tmp_path):
+    """As of build daemons, for example. The shell waits for it, and sees no zombie of it."""
+    server = stage.server(lambda request: response(200, b"page"))
+    script = (
+        f"setsid -f sh -c 'sleep 0.3; echo $$ >{tmp_path}/pid; curl -sS -o {tmp_path}/page -w %{{http_code}} -x http://${{http_proxy#*@}}"
+        f" {server.url}/ >{tmp_path}/code.new; mv {tmp_path}/code.new {tmp_path}/code'\n"
+        f"while ! test -s {tmp_path}/code; do sleep 0.05; done; cat {tmp_path}/code; sleep 0.2; ! test -e /proc/$(cat {tmp_path}/pid)")
+    done = run(stage.broker(), "sh", "-c", script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"200", b""), done
+    assert (tmp_path / "page").read_bytes() == b"page"
+
+
+def test_the_end_of_an_adopted_process_is_not_that_of_the_program(stage):
+    assert run(stage.broker(), "sh", "-c", "setsid -f sh -c 'sleep 0.1; exit 3'; sleep 0.5; exit 7").returncode == 7
+
+
 @pytest.mark.parametrize("command, code", [
     (["true"], 0), (["sh", "-c", "exit 7"], 7), (["/nonexistent/program"], 127), (["/etc/passwd"], 126)])
 def test_the_exit_code_is_that_of_the_program(stage, command, code):

@@ -72,7 +72,8 @@ final class PeerFinder: Sendable {
         return holds(link, pid) ? identity : PeerIdentity(pid: 0, uid: uid)
     }
 
-    /// Returns a process and its descendants; those whose parents have ended are not among them.
+    /// Returns a process and its descendants. Those whose parents have ended are among them if the process adopts them, as
+    /// `watchword run` does.
     private static func descendants(of ancestor: Int32) -> [Int32] {
         var found = [ancestor]
         var open = [ancestor]

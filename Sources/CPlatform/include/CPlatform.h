@@ -23,7 +23,8 @@ void watchword_clear_stack(void);
 int watchword_peer_credentials(int socket, int32_t *pid, uint32_t *uid);
 
 /// Runs a program, found in PATH, with an environment of its own, and waits for its end. Passes on the signals that other
-/// processes send to this one meanwhile (TERM, HUP, INT, QUIT, USR1, USR2). Must be called on the only thread. Returns 0 or errno.
+/// processes send to this one meanwhile (TERM, HUP, INT, QUIT, USR1, USR2). Its descendants whose parents end become children of this
+/// process. Must be called on the only thread. Returns 0 or errno.
 /// - status: receives the wait status (waitpid(2)).
 int watchword_run_and_wait(char *const arguments[], char *const environment[], int *status);
 
