@@ -40,7 +40,7 @@ final class CurlTransfer {
     }
 
     var id: TransferID { job.id }
-    var request: TransferRequest { job.request }
+    var request: TransferRequest { _read { yield job.request } }
     var easy: EasyHandle { handle.easy }
     var headers: ResponseHeaders { head.headers }
 
