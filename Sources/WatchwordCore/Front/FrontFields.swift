@@ -69,12 +69,17 @@ public struct FrontFields: Sendable {
 
     private func forwarded(_ headers: [HeaderField], without others: FieldNames) -> [HeaderField] {
         let named = FieldNames(headers.elements(of: "Connection"))
-        return headers.filter { field in
+        var fields: [HeaderField] = []
+        fields.reserveCapacity(headers.count + 1)
+        for field in headers {
             let name = field.name
-            return !Self.hopByHop.contains(name)  // guard: front-hop-by-hop
+            let isForwarded =
+                !Self.hopByHop.contains(name)  // guard: front-hop-by-hop
                 && !named.contains(name)  // guard: front-named-by-connection
                 && !name.hasPrefix(ignoringASCIICase: "proxy-")  // guard: front-fields-for-proxies
                 && !others.contains(name)
+            if isForwarded { fields.append(field) }
         }
+        return fields
     }
 }

@@ -13,6 +13,7 @@ struct FrontHead {
     init(_ line: UnsafeRawBufferPointer, byteCount: Int) throws(FrontRefusal) {
         self.line = try FrontRequestLine(line)
         self.byteCount = byteCount
+        fields.reserveCapacity(16)
     }
 
     mutating func add(_ line: UnsafeRawBufferPointer, byteCount: Int, _ limits: FrontLimits) throws(FrontRefusal) {

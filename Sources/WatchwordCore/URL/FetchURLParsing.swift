@@ -81,19 +81,21 @@ extension Origin {
     /// Whether `host` consists of letters, digits, `-`, `.` and `_`. A host whose last label resolvers would read as a
     /// number must be an IPv4 address in dotted decimal: otherwise `0x7f.1` and `127.1` would pass as names.
     private static func isRegisteredName(_ host: String) -> Bool {
-        let bytes = host.utf8
-        var previous = dot
-        let allowed = bytes.allSatisfy { byte in
-            defer { previous = byte }
-            return (0x61...0x7A).contains(byte) || isDigit(byte) || byte == 0x2D || byte == 0x5F
-                || (byte == dot && previous != dot)
+        var name = host
+        return name.withUTF8 { bytes in
+            var previous = dot
+            let allowed = bytes.allSatisfy { byte in
+                defer { previous = byte }
+                return (0x61...0x7A).contains(byte) || isDigit(byte) || byte == 0x2D || byte == 0x5F
+                    || (byte == dot && previous != dot)
+            }
+            guard allowed, !bytes.isEmpty, bytes.count <= 253 else { return false }
+            let labels = previous == dot ? bytes.dropLast() : bytes[...]
+            let last = labels[(labels.lastIndex(of: dot).map(labels.index(after:)) ?? labels.startIndex)...]
+            guard let first = last.first, isDigit(first) else { return true }
+            let isNumeric = last.allSatisfy(isDigit) || last.starts(with: "0x".utf8)
+            return isNumeric ? HostName.isIPv4(host) : true  // guard: url-hidden-address
         }
-        guard allowed, !bytes.isEmpty, bytes.count <= 253 else { return false }
-        let labels = previous == dot ? bytes.dropLast() : bytes[...]
-        let last = labels[(labels.lastIndex(of: dot).map(labels.index(after:)) ?? labels.startIndex)...]
-        guard let first = last.first, isDigit(first) else { return true }
-        let isNumeric = last.allSatisfy(isDigit) || last.starts(with: "0x".utf8)
-        return isNumeric ? HostName.isIPv4(host) : true  // guard: url-hidden-address
     }
 
     private static let dot = UInt8(ascii: ".")
