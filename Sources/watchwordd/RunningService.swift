@@ -45,7 +45,8 @@ final class RunningService {
 
     /// Starts listening; `run` handles requests.
     init(
-        _ options: Daemon, _ source: ConfigurationSource, _ settings: Settings, manager: ServiceManager, log: Logger
+        _ options: DaemonOptions, _ source: ConfigurationSource, _ settings: Settings, manager: ServiceManager,
+        log: Logger
     ) throws {
         (self.manager, self.source, self.log) = (manager, source, log)
         started = settings.withoutSecrets
