@@ -22,7 +22,7 @@ extension ProcessFolder {
         let isAbsolute = argument.hasPrefix("/")
         let root = openat(descriptor, "root", Int32(WATCHWORD_OPEN_AS_PATH) | O_DIRECTORY | O_CLOEXEC)
         defer { if root >= 0 { close(root) } }
-        guard root >= 0, let mounts = text(of: "mountinfo"),
+        guard root >= 0, let mounts,
             let path = isAbsolute ? argument : link("cwd").map({ "\($0)/\(argument)" }),
             let found = status(of: path, in: root, mounts), found.status.st_mode & S_IFMT == S_IFREG,
             found.status.st_nlink > 0
@@ -53,7 +53,7 @@ extension ProcessFolder {
 
     /// Returns the status of a file on a local file system, and its path without symbolic links; `nil` if it cannot be
     /// determined at once.
-    private func status(of path: String, in root: Int32, _ mounts: String) -> (status: stat, path: String)? {
+    private func status(of path: String, in root: Int32, _ mounts: MountTable) -> (status: stat, path: String)? {
         let file = watchword_open_cached(root, path)
         guard file >= 0 else { return nil }
         defer { close(file) }

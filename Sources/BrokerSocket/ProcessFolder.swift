@@ -25,9 +25,10 @@ struct ProcessFolder: ~Copyable {
     /// Returns field 22 (starttime) of `/proc/PID/stat` (proc(5)); `nil` for a zombie. Fields are counted from the end
     /// of the program name, which may contain any character.
     func startTime() -> String? {
-        guard let line = text(of: "stat"), let end = line.lastIndex(of: ")") else { return nil }
-        let fields = line[line.index(after: end)...].split(separator: " ")
-        return fields.count > 19 && fields[0] != "Z" && fields[0] != "X" ? String(fields[19]) : nil
+        guard let line = bytes(of: "stat"), let end = line.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        let fields = line[(end + 1)...].split(separator: UInt8(ascii: " "))
+        let hasEnded = fields.first.map { $0.elementsEqual("Z".utf8) || $0.elementsEqual("X".utf8) } ?? true
+        return fields.count > 19 && !hasEnded ? String(decoding: fields[19], as: UTF8.self) : nil
     }
 
     /// Reads `/.flatpak-info` in the root of the process, unless the process has the same mount namespace and root as
@@ -47,7 +48,8 @@ struct ProcessFolder: ~Copyable {
         let file = open("/proc/self/fd/\(place)", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         guard file >= 0 else { return .unreadable }
         defer { close(file) }
-        return Self.text(of: file).map { .text($0) } ?? .unreadable
+        return Self.bytes(of: file, isRegular: true)
+            .flatMap { String(validating: $0, as: UTF8.self) }.map { .text($0) } ?? .unreadable
     }
 
     private func program() -> SubjectFacts.Program? {
@@ -75,20 +77,18 @@ struct ProcessFolder: ~Copyable {
 
     /// Whether the file is on a file system whose reads do not wait for a server, according to the mounts of the
     /// process.
-    /// - Parameter mounts: the `mountinfo` of the process, if it was read already.
-    func isOnLocalFileSystem(_ file: Int32, mounts: String? = nil) -> Bool {
-        guard let info = Self.text(at: "/proc/self/fdinfo/\(file)"), let mounts = mounts ?? text(of: "mountinfo") else {
+    /// - Parameter mounts: the mounts of the process, if they were read already.
+    func isOnLocalFileSystem(_ file: Int32, mounts: MountTable? = nil) -> Bool {
+        guard let info = Self.bytes(at: "/proc/self/fdinfo/\(file)"), let mounts = mounts ?? self.mounts else {
             return false
         }
-        let number = info.split(separator: "\n").first { $0.hasPrefix("mnt_id:") }?.dropFirst("mnt_id:".count)
-        guard let id = number?.trimmingPrefix(while: \.isWhitespace) else { return false }
-        let line = mounts.split(separator: "\n").first { $0.hasPrefix("\(id) ") }
-        guard let type = line?.split(separator: " ").drop(while: { $0 != "-" }).dropFirst().first else { return false }
-        let isWaitedFor =
-            type.hasPrefix("fuse") || type.hasPrefix("nfs")
-            || ["cifs", "smb3", "9p", "ceph", "afs", "coda"].contains(type)
-        return !isWaitedFor
+        let name = "mnt_id:"
+        guard let line = info.lines.first(where: { $0.starts(with: name.utf8) }) else { return false }
+        return mounts.isLocal(line.dropFirst(name.utf8.count).drop { $0 == 0x09 || $0 == 0x20 })
     }
+
+    /// The mounts of the process; `nil` if it has ended.
+    var mounts: MountTable? { bytes(of: "mountinfo").map { MountTable($0) } }
 
     func link(_ name: String) -> String? { Self.link(name, in: descriptor) }
 
@@ -101,22 +101,25 @@ struct ProcessFolder: ~Copyable {
         }
     }
 
-    private static func text(at path: String) -> String? {
+    private static func bytes(at path: String) -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        return text(of: file, isRegular: false)
+        return bytes(of: file, isRegular: false)
     }
 
-    func text(of name: String) -> String? {
+    private func bytes(of name: String) -> [UInt8]? {
         let file = openat(descriptor, name, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        return Self.text(of: file, isRegular: false)
+        return Self.bytes(of: file, isRegular: false)
     }
 
-    /// Returns the contents of a file up to 1 MiB; `nil` if it is larger or not UTF-8.
-    private static func text(of file: Int32, isRegular: Bool = true) -> String? {
+    /// Returns a text of the process; `nil` if it is not UTF-8.
+    func text(of name: String) -> String? { bytes(of: name).flatMap { String(validating: $0, as: UTF8.self) } }
+
+    /// Returns the contents of a file up to 1 MiB; `nil` if it is larger.
+    private static func bytes(of file: Int32, isRegular: Bool) -> [UInt8]? {
         if isRegular {
             var status = stat()
             guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -124,12 +127,16 @@ struct ProcessFolder: ~Copyable {
         let longest = 1 << 20
         var bytes: [UInt8] = []
         while bytes.count <= longest {
-            var block = [UInt8](repeating: 0, count: 4096)
-            let count = read(file, &block, block.count)
+            let (before, room) = (bytes.count, max(4096, bytes.count))
+            var count = 0
+            bytes.append(
+                contentsOf: [UInt8](unsafeUninitializedCapacity: room) { block, taken in
+                    count = read(file, block.baseAddress, room)
+                    taken = max(count, 0)
+                })
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else { return nil }
-            if count == 0 { return String(validating: bytes, as: UTF8.self) }
-            bytes += block[..<count]
+            if bytes.count == before { return bytes }
         }
         return nil
     }
