@@ -10,7 +10,7 @@ struct DaemonOptions {
     var readyFd: Int32?
     var challengeDeadlineMs: Int?
 
-    /// What is wrong with the values, and what to do; `nil` if they are valid.
+    /// The reason why the values are invalid, and what to do; `nil` if they are valid.
     var problem: String? {
         if let readyFd, readyFd <= 2 || fcntl(readyFd, F_GETFD) < 0 {
             return "--ready-fd must be an open descriptor above 2"
