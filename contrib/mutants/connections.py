@@ -102,6 +102,8 @@ KEYRING = [
     ("keyring-port", "(origin.port == origin.scheme.defaultPort)", "true", "WatchwordCoreTests.KeyringMatchTests"),
     ("keyring-host", "server.asciiLowercased == origin.host", "!server.isEmpty", "WatchwordCoreTests.KeyringMatchTests"),
     ("keyring-no-guess", "nil", "first", "WatchwordCoreTests.KeyringMatchTests"),
+    ("host-by-bytes", "bytes.last == dot ? String(decoding: bytes.dropLast(), as: UTF8.self)",
+     "bytes.last == dot ? String(lowercased.dropLast())", "WatchwordProtocolTests.HostNameTests"),
     ("keyring-path", '.hasSuffix("/") ? path : "\\(path)/"', "", "WatchwordCoreTests.KeyringMatchTests"),
     ("keyring-removes-exact-only", "nil", "item",
      "WatchwordCoreTests.(KeyringMatchTests|FetchCredentialTests|StoredByHandTests)"),

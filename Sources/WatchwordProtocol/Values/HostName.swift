@@ -6,10 +6,14 @@ package enum HostName {
     /// An IPv4-mapped IPv6 address becomes the IPv4 address. Returns `nil` if `text` is not a host.
     package static func canonical(_ text: some StringProtocol) -> String? {
         let lowercased = text.asciiLowercased
-        if lowercased.utf8.first == bracket {
-            return lowercased.hasSuffix("]") ? ipv6(String(lowercased.dropFirst().dropLast())) : nil
+        let bytes = lowercased.utf8
+        // Not by characters: one may consist of a bracket or a dot and a mark, which would be dropped with it.
+        if bytes.first == bracket {
+            return bytes.last == UInt8(ascii: "]")
+                ? ipv6(String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)) : nil
         }
-        let name = lowercased.utf8.last == dot ? String(lowercased.dropLast()) : lowercased
+        // guard: host-by-bytes
+        let name = bytes.last == dot ? String(decoding: bytes.dropLast(), as: UTF8.self) : lowercased
         return (isAddress(name) ? isIPv4(name) : isName(name)) ? name : nil
     }
 
