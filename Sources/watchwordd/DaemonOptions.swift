@@ -30,7 +30,7 @@ struct DaemonOptions {
 
 extension DaemonOptions {
     /// Parses arguments that are valid, and all of the form `--name value`. Returns `nil` for any others, which are for
-    /// ArgumentParser: it takes one and a half of the nine milliseconds of a start, and a megabyte of memory.
+    /// ArgumentParser: it takes one and a half of the nine milliseconds of a start.
     init?(plain arguments: some Sequence<String>) {
         self.init()
         var rest = arguments.makeIterator()

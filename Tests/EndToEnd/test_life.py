@@ -29,6 +29,38 @@ def test_rule_a3_the_socket_is_private_and_there_is_one_broker(stage):
     assert stage.client(delivery=None).call("ping")["result"] == {}
 
 
+@pytest.mark.parametrize("options", [
+    ["--socket", "{}", "--log-level", "info", "--challenge-deadline-ms", "1000"], ["--socket={}", "--log-level=info"],
+    ["--log-level", "debug", "--log-level", "info", "--socket", "{}"]], ids=["plain", "equals", "repeated"])
+def test_each_form_of_the_options_starts_the_broker(tmp_path, options):
+    """Usual forms and others are parsed by different code."""
+    folder = tmp_path / "run"
+    folder.mkdir(mode=0o700)
+    path = str(folder / "s")
+    process = subprocess.Popen(
+        [program("watchwordd"), *[word.format(path) for word in options]], env={"HOME": str(tmp_path)}, stderr=subprocess.PIPE, text=True)
+    try:
+        eventually(lambda: os.path.exists(path), "the broker listens")
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            connection.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+            assert b'"result":{}' in connection.recv(4096)
+    finally:
+        process.terminate()
+        _, log = process.communicate(timeout=20)
+    assert process.returncode == 0 and " notice " in log and " debug " not in log
+
+
+@pytest.mark.parametrize("options, problem", [
+    (["--log-level", "loud"], "--log-level must be one of: trace, debug"), (["--ready-fd", "2"], "--ready-fd must be an open descriptor"),
+    (["--ready-fd", "999"], "--ready-fd must be an open descriptor"), (["--ready-fd", "x"], "The value 'x' is invalid"),
+    (["--challenge-deadline-ms", "0"], "must be between 1 and 86400000"), (["--ca-file", "/nonexistent"], "cannot read /nonexistent (--ca-file)"),
+    (["--socket"], "Missing value for '--socket"), (["--sock", "x"], "Unknown option '--sock'"), (["x"], "Unexpected argument 'x'")])
+def test_invalid_options_are_explained(tmp_path, options, problem):
+    done = subprocess.run([program("watchwordd"), *options], env={"HOME": str(tmp_path)}, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 64 and problem in done.stderr, done.stderr
+
+
 def test_a_stale_file_is_taken_over_after_a_kill(stage):
     broker = stage.broker()
     broker.kill()
