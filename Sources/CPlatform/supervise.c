@@ -72,7 +72,7 @@ static int supervise(pid_t pid, const sigset_t *signals, int terminal) {
 int watchword_run_and_wait(char *const arguments[], char *const environment[], int *status) {
     // If it is ignored, which exec inherits, it is never sent, and the status of the process is lost.
     signal(SIGCHLD, SIG_DFL);
-    // Adopts descendants whose parents have ended, so that they remain descendants (PR_SET_CHILD_SUBREAPER(2const)).
+    // Adopts descendants whose parents have ended, so that they remain descendants (prctl(2), PR_SET_CHILD_SUBREAPER).
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int terminal = terminal_of_job();
     sigset_t signals, before, defaults;

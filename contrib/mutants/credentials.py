@@ -19,7 +19,7 @@ CREDENTIALS = [
     ("keyring-expiry", STATEMENT, "", "WatchwordCoreTests.WholeCredentialTests"),
     ("session-expiry", " && !entry.credential.isExpired(at: wallTime)", "", "WatchwordCoreTests.WholeCredentialTests"),
     ("answer-expiry", STATEMENT, "", "WatchwordCoreTests.WholeCredentialTests"),
-    ("session-path", "isForAllPaths) ? list : list.filter { $0.credential.covers(path) }", "isForAllPaths) ? list : list",
+    ("session-path", "range.isWhole) ? list : list.filter { $0.credential.covers(path) }", "range.isWhole) ? list : list",
      "WatchwordCoreTests.WholeCredentialTests"),
     ("waiting-fetch-path", "== nil", "== nil || true", "WatchwordCoreTests.WholeCredentialTests"),
     ("keyring-narrower-path-first", "16 * pathLength", "min(0, pathLength)", "WatchwordCoreTests.WholeCredentialTests"),

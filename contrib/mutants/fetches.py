@@ -127,7 +127,7 @@ CHALLENGES = [
      "Optional(Self.latin1(of: credential.secret) ?? credential.secret)",
      "WatchwordCoreTests.DigestResponseTests"),
     ("digest-domain-origin", "($0.origin ?? origin) == origin && ", "", "WatchwordCoreTests.Digest"),
-    ("digest-domain-segments", "LoginCredential.path($0.prefix, covers: path", "path.hasPrefix($0.prefix",
+    ("digest-domain-segments", "PathRange.path($0.prefix, covers: path", "path.hasPrefix($0.prefix",
      "WatchwordCoreTests.Digest"),
     ("digest-uri-behind-proxy", "request.url.requestTarget", "chain.isTunnel ? request.url.requestTarget : request.url.text",
      "WatchwordCoreTests.(DigestFetchTests|ProxyFetchTests)"),

@@ -62,7 +62,7 @@ OAUTH = [
     ("oauth-no-token-for-a-login", "!intent.plan.isLoginStep,", "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
     ("oauth-service-login-of-a-sandbox", "client?.isConfined == true", "client?.isConfined == nil", "Tests/EndToEnd/test_browser_login_mistakes.py"),
     ("oauth-renewal-of-a-forgotten-login", STATEMENT, "", "Tests/EndToEnd/test_browser_login_mistakes.py"),
-    ("oauth-forget-one-login", " && LoginCredential.path(place.path, covers: path)", ' && path != ""', "Tests/EndToEnd/test_browser_login_mistakes.py"),
+    ("oauth-forget-one-login", " && PathRange.path(place.path, covers: path)", ' && path != ""', "Tests/EndToEnd/test_browser_login_mistakes.py"),
     ("oauth-audience", "rule.flow == .registry || intent.access.subject == nil || !query.isConsented", "rule.flow == .registry", "Tests/EndToEnd/test_browser_login_mistakes.py"),
     ("oauth-login-that-is-being-forgotten", "removals[key] != nil", "removals[key] == 99", "BrokerTests.BrokerLoginTests"),
     ("oauth-stopping-waits", " || desks.tokens.isBusy", "", "BrokerTests.BrokerLoginTests"),

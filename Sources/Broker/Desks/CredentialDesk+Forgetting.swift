@@ -37,7 +37,7 @@ extension CredentialDesk {
             of: call.connection.tag,
             where: { place, _ in
                 // guard: oauth-forget-one-login
-                origin.contains(place.pattern) && LoginCredential.path(place.path, covers: path)
+                origin.contains(place.pattern) && PathRange.path(place.path, covers: path)
             }, completion: reference.direct { $0.clients.complete(call, $1.map { _ in count }) })
         return nil
     }

@@ -81,6 +81,8 @@ extension QuestionDesk {
     /// Returns whether the client of this fetch may have another open challenge. If not, the fetch fails with `busy`.
     private func mayAsk(for fetch: RunningFetch) -> Bool {
         guard let connection = clients.owner(of: fetch) else { return true }
+        // Few clients have so many fetches, and counting their challenges takes long.
+        guard connection.fetches.count >= Limits.openChallenges else { return true }
         let open = connection.fetches.count { id in fetches[id].flatMap(question)?.challenge != nil }
         guard open >= Limits.openChallenges else { return true }  // guard: open-challenges
         let text = "too many open challenges on this connection (limit \(Limits.openChallenges)); answer one first"

@@ -26,7 +26,7 @@ struct DigestDomain: Sendable, Equatable {
     /// there is none. URIs with a query cover no path.
     func matchLength(of path: ExactText, at origin: Origin) -> Int? {
         // guard: digest-domain-origin, digest-domain-segments
-        places.filter { ($0.origin ?? origin) == origin && LoginCredential.path($0.prefix, covers: path) }
+        places.filter { ($0.origin ?? origin) == origin && PathRange.path($0.prefix, covers: path) }
             .map(\.prefix.utf8.count).max()
     }
 

@@ -38,7 +38,8 @@ public struct FrontResponse: Sendable, Equatable {
         let isInterim = (100..<200).contains(status)
         self.keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited && framing != .switched
         var head: [UInt8] = []
-        head.reserveCapacity(960)  // The largest block for which malloc has a cache.
+        // Fits into a block of the sizes that malloc caches.
+        head.reserveCapacity(960)
         head.append(line: "HTTP/1.1 ", Self.statusLine(status))
         // guard: front-response-name
         for field in headers where !Self.own.contains(field.name) && field.name.isToken {
@@ -47,15 +48,15 @@ public struct FrontResponse: Sendable, Equatable {
         let isTunnel = request.isConnect && (200..<300).contains(status)
         // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).
         if let length, !isInterim, !isTunnel, status != 204 { head.append(line: "Content-Length: ", String(length)) }
-        if framing == .chunked { head.append(line: "Transfer-Encoding: ", "chunked") }
+        if framing == .chunked { head.append(line: "Transfer-Encoding: chunked") }
         if framing == .switched, let upgrade = request.upgrade {
-            head.append(line: "Connection: ", "Upgrade")
+            head.append(line: "Connection: Upgrade")
             head.append(HeaderField("Upgrade", headers.firstValue(of: "Upgrade") ?? upgrade))
         } else if !isInterim, !isTunnel {
             if !self.keepsAlive {
-                head.append(line: "Connection: ", "close")
+                head.append(line: "Connection: close")
             } else if request.minorVersion == 0 {
-                head.append(line: "Connection: ", "keep-alive")
+                head.append(line: "Connection: keep-alive")
             }
         }
         head.append(line: "")
@@ -117,7 +118,7 @@ extension [UInt8] {
         append(line: ": ", FrontResponse.sanitised(field.value))
     }
 
-    /// Appends two texts and a line end.
+    /// Appends a line of one or two texts.
     fileprivate mutating func append(line first: String, _ second: String = "") {
         append(text: first)
         append(text: second)

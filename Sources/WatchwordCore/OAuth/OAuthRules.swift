@@ -20,7 +20,7 @@ public struct OAuthRules: Sendable {
     /// A path contains the paths that begin with all of its segments. Segments are compared as they are written, because servers
     /// can distinguish percent-encoded from other characters.
     public func rule(for url: FetchURL) -> OAuthRule? {
-        let found = rules[url.origin]?.first { LoginCredential.path($0.path, covers: url.path) }
+        let found = rules[url.origin]?.first { PathRange.path($0.path, covers: url.path) }
         guard let found, found.rule.isUsable else { return nil }  // guard: oauth-rule-usable
         // A whole origin without other tables cannot be left.
         let isAlone = found.path == "/" && rules[url.origin]?.count == 1
@@ -42,7 +42,7 @@ public struct OAuthRules: Sendable {
     public func innerPaths(of rule: OAuthRule) -> [ExactText] {
         guard let url = try? FetchURL(rule.resource) else { return [] }
         return (rules[url.origin] ?? []).map(\.path).filter {
-            $0 != url.path && LoginCredential.path(url.path, covers: $0)
+            $0 != url.path && PathRange.path(url.path, covers: $0)
         }
     }
 }

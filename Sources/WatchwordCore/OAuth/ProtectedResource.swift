@@ -18,7 +18,7 @@ struct ProtectedResource: Sendable, Equatable {
         }
         // guard: oauth-resource
         guard !text.contains("#"), let resource = try? FetchURL(text), resource.origin == url.origin,
-            LoginCredential.path(resource.path, covers: url.path)
+            PathRange.path(resource.path, covers: url.path)
         else { throw Self.failure(url, "describes another resource, \(text.shortened)") }
         guard let issuer = json.strings("authorization_servers").first,
             let server = try? FetchURL(issuer), server.mayBeNamed(by: url)

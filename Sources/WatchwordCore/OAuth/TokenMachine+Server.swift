@@ -191,7 +191,7 @@ extension TokenMachine {
         let missing = query.challenge.scopes.filter { !granted.contains($0) }
         var credential = LoginCredential(form: .token, secret: token.access, persistence: .forSession)
         credential.path = resourcePath
-        credential.excludedPaths = query.excludedPaths
+        credential.range.excluded = query.excludedPaths
         if token.isBound { credential.binding = prover?.key }
         credential.expiresAt = token.lifetime.map { clock.sinceEpoch + $0 - min(Self.leeway, $0 / 10) }
         if missing.isEmpty { credential.scope = BearerScope(granted.joined(separator: " ")) }
@@ -220,7 +220,7 @@ extension TokenMachine {
     private var resourcePath: ExactText? {
         guard let url = try? FetchURL(rule.resource) else { return nil }
         // A table may be for a whole server with several resources.
-        let path = target.path.map { LoginCredential.path(url.path, covers: $0) ? $0 : url.path } ?? url.path
+        let path = target.path.map { PathRange.path(url.path, covers: $0) ? $0 : url.path } ?? url.path
         return path == "/" ? nil : path
     }
 

@@ -20,7 +20,7 @@ struct AcceptedCredentials: Sendable {
     func list(at challenger: Challenger, of owner: Partition?, path: ExactText) -> [SessionEntry] {
         let list = list(at: challenger, of: owner)
         // guard: session-path
-        return list.allSatisfy(\.credential.isForAllPaths) ? list : list.filter { $0.credential.covers(path) }
+        return list.allSatisfy(\.credential.range.isWhole) ? list : list.filter { $0.credential.covers(path) }
     }
 
     /// Returns the entries with exactly this credential.

@@ -30,11 +30,8 @@ public struct LoginCredential: Sendable, Equatable {
     /// The Windows domain for NTLM, if it is separate from the user.
     public var domain: ExactText?
     public var secret: Secret
-    /// The path at and below which the password is valid; `nil` for the whole server. Begins with "/", but is never
-    /// "/" itself.
-    public var path: ExactText?
-    /// The paths, at or below `path`, for which the token is not: tokens for them come from elsewhere.
-    public var excludedPaths: [ExactText] = []
+    /// The part of the server for which the password or token is valid.
+    public var range = PathRange()
     /// The wall-clock time, since 1970, when the password or token expires. It is not sent afterwards.
     public var expiresAt: Duration?
     /// An OAuth refresh token (RFC 6749 section 1.5) of the password or token. Stored and released with it, but never sent.
@@ -80,6 +77,12 @@ public struct LoginCredential: Sendable, Equatable {
         path ?? "/" == other.path ?? "/"
     }
 
+    /// See `PathRange.path`.
+    public var path: ExactText? {
+        get { range.path }
+        set { range.path = newValue }
+    }
+
     /// The length of the path in bytes; 0 for the whole server. A longer path is more specific.
     public var pathLength: Int { path?.utf8.count ?? 0 }
 
@@ -87,22 +90,8 @@ public struct LoginCredential: Sendable, Equatable {
     /// - Parameter time: The wall-clock time since 1970.
     public func isExpired(at time: Duration) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
-    /// Whether the credential is valid for the path `requested`, at or below its own path. `/a` does not cover `/ab`, nor a path
-    /// that may lead out of it.
-    public func covers(_ requested: ExactText) -> Bool {
-        guard !isForAllPaths else { return true }
-        // guard: path-hidden-segments
-        guard Self.path(path ?? "/", covers: requested) && !HiddenSegments.leadUp(in: requested) else { return false }
-        return !excludedPaths.contains { Self.path($0, covers: requested) }
-    }
-
-    /// Whether the credential is valid for each path.
-    public var isForAllPaths: Bool { path == nil && excludedPaths.isEmpty }
-
-    /// Whether `requested` equals `path` or is below it.
-    public static func path(_ path: ExactText, covers requested: ExactText) -> Bool {
-        requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")  // guard: keyring-path
-    }
+    /// Whether the credential is valid for the path `requested` (`PathRange.covers`).
+    public func covers(_ requested: ExactText) -> Bool { range.covers(requested) }
 
     /// The account. Two domains may have users of the same name.
     public var account: Account { Account(user: user, domain: domain) }
