@@ -1,9 +1,7 @@
 import ArgumentParser
-import BrokerSocket
 import Configuration
 import Glibc
 import Logging
-import WatchwordProtocol
 
 /// The broker as a daemon. Runs in the foreground until a signal stops it.
 @main
