@@ -73,10 +73,10 @@ def main():
         (folder / "run").mkdir(mode=0o700)
         os.environ["WATCHWORD_SOCKET"] = str(folder / "run" / "broker.sock")
         nginx, url = start_nginx(folder, user, password)
-        fetch = [WATCHWORD, "fetch", url]
+        fetch = [WATCHWORD, "fetch", "--fail", url]
         try:
             print(f"\nA web server requires a login at {url}\n    user:     {user}\n    password: {password}\n")
-            print("$ watchword fetch " + url, flush=True)
+            print("$ watchword fetch --fail " + url, flush=True)
             if "--answer" in sys.argv:
                 code = answer_in_a_terminal(fetch, [(b"User", user), (b"Password", password)])
             elif not os.isatty(0):
@@ -84,8 +84,9 @@ def main():
             else:
                 code = subprocess.run(fetch).returncode
             if code != 0:
+                print("\nThe login was not completed; run contrib/demo again", file=sys.stderr)
                 return code
-            print("\nThe broker has stored the login for the session. Once more, without a prompt:\n\n$ watchword fetch " + url, flush=True)
+            print("\nThe broker has stored the login for the session. Once more, without a prompt:\n\n$ watchword fetch --fail " + url, flush=True)
             again = subprocess.run(fetch, stdin=subprocess.DEVNULL).returncode
             print("\n$ watchword status", flush=True)
             subprocess.run([WATCHWORD, "status"])
