@@ -156,7 +156,7 @@ import WatchwordProtocol
         var nonces = DigestNonces()
         let first = try #require(digestChallenge("realm=\"r\", nonce=\"first\", qop=\"auth\""))
         var response = nonces.nextResponse(to: first, at: origin, clientNonce: "c")
-        for number in 0..<OriginShare.entries(of: 1024) {
+        for number in 0..<AcceptedCredentials.share(of: 1024) {
             response = nonces.nextResponse(
                 to: nonces.follow(response, with: "\(number)", at: origin), at: origin, clientNonce: "c")
         }

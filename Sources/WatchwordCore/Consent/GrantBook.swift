@@ -52,8 +52,8 @@ public struct GrantBook: Sendable {
         let end: Duration
     }
 
-    private var grants: [Grant] = []
-    private var cooldowns: [Cooldown] = []
+    private var grants = ChallengerTable<Grant>()
+    private var cooldowns = ChallengerTable<Cooldown>()
     private var lastNumber = 0
     /// A counter that is incremented when grants are revoked or the session ends.
     private(set) var epoch = 0
@@ -62,9 +62,10 @@ public struct GrantBook: Sendable {
 
     /// Returns the recorded consent to this use, `no` during a cooldown, or `nil` if a person has to be asked.
     func consent(to use: Use, of access: Access, now: Duration) -> Consent? {
-        let known = grants.last { $0.use == use && $0.holder.isSame(as: access.holder) }
+        let challenger = Challenger(use.space)
+        let known = grants[challenger].last { $0.use == use && $0.holder.isSame(as: access.holder) }
         if let known { return known.consent }
-        let isSilent = cooldowns.contains { silence in
+        let isSilent = cooldowns[challenger].contains { silence in
             silence.end > now && silence.use == use
                 && (silence.holder.map { $0.isSame(as: access.holder) } ?? access.isUnidentified)
         }
@@ -76,12 +77,18 @@ public struct GrantBook: Sendable {
         guard let subject = access.subject, consent != .once else { return false }
         if consent == .no, access.isUnidentified { startConsentCooldown(nil, use, now) }
         let before = permanent.count
-        grants.removeAll { $0.use == use && $0.holder.isSame(as: access.holder) }
-        lastNumber += 1
-        grants.append(
-            Grant(number: lastNumber, holder: access.holder, subject: subject, use: use, consent: consent))
-        if grants.count > Limits.grants { grants.remove(at: grants.firstIndex { $0.consent != .always } ?? 0) }
+        grants[Challenger(use.space)].removeAll { $0.use == use && $0.holder.isSame(as: access.holder) }
+        add(Grant(number: lastNumber + 1, holder: access.holder, subject: subject, use: use, consent: consent))
+        if grants.count > Limits.grants {
+            let oldest = listing.first { $0.consent != .always } ?? listing.first
+            grants.removeAll { $0.number == oldest?.number }
+        }
         return consent == .always || permanent.count != before
+    }
+
+    private mutating func add(_ grant: Grant) {
+        lastNumber = grant.number
+        grants.append(grant, at: Challenger(grant.use.space))
     }
 
     /// Starts a cooldown after a question that had no respondent or was not answered in time.
@@ -92,18 +99,17 @@ public struct GrantBook: Sendable {
     private mutating func startConsentCooldown(_ holder: Holder?, _ use: Use, _ now: Duration) {
         cooldowns.removeAll { $0.end <= now }
         // guard: consent-silence
-        cooldowns.append(Cooldown(holder: holder, use: use, end: now + Limits.consentCooldown))
-        let surplus = OriginShare.surplus(in: cooldowns, limit: Limits.grants) { Challenger($0.use.space) }
-        if let surplus { cooldowns.remove(at: surplus) }
+        let cooldown = Cooldown(holder: holder, use: use, end: now + Limits.consentCooldown)
+        cooldowns.append(cooldown, at: Challenger(use.space), limit: Limits.grants)
     }
 
     // MARK: Listing and revoking
 
     /// All grants, oldest first.
-    var listing: [Grant] { grants }
+    var listing: [Grant] { grants.all.sorted { $0.number < $1.number } }
 
     var permanent: [PermanentGrant] {
-        grants.filter { $0.consent == .always }.map {
+        listing.filter { $0.consent == .always }.map {
             PermanentGrant(subject: $0.subject, space: $0.use.space, user: $0.use.user)
         }
     }
@@ -111,10 +117,9 @@ public struct GrantBook: Sendable {
     /// Loads the permanent grants of an earlier run.
     mutating func restore(_ standing: [PermanentGrant]) {
         for grant in standing.suffix(Limits.grants) {
-            lastNumber += 1
-            grants.append(
+            add(
                 Grant(
-                    number: lastNumber, holder: .subject(grant.subject), subject: grant.subject,
+                    number: lastNumber + 1, holder: .subject(grant.subject), subject: grant.subject,
                     use: Use(space: grant.space, user: grant.user), consent: .always))
         }
     }
@@ -122,20 +127,20 @@ public struct GrantBook: Sendable {
     /// Revokes the matching grants and ends all cooldowns. Returns their number and whether a permanent grant was among
     /// them.
     mutating func revoke(where isMeant: (Grant) -> Bool) -> (count: Int, isPermanent: Bool) {
-        let revoked = grants.filter(isMeant)
+        let revoked = listing.filter(isMeant)
         grants.removeAll(where: isMeant)
-        cooldowns = []
+        cooldowns = ChallengerTable()
         epoch += 1
         return (revoked.count, revoked.contains { $0.consent == .always })
     }
 
     /// Ends all cooldowns, so unanswered questions are asked again.
-    mutating func endCooldowns() { cooldowns = [] }
+    mutating func endCooldowns() { cooldowns = ChallengerTable() }
 
     /// Drops all grants and denials that are not permanent, and ends all cooldowns.
     mutating func endSession() {
         grants.removeAll { $0.consent != .always }
-        cooldowns = []
+        cooldowns = ChallengerTable()
         epoch += 1
     }
 

@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
 /// The use counts of nonces. Requests with the same nonce, in any fetch, never use the same count (RFC 7616 section
-/// 3.4). Bounded as described at `OriginShare`.
+/// 3.4). Bounded as described at `ChallengerTable`.
 struct DigestNonces: Sendable {
     private struct Key: Hashable {
         let challenger: Challenger
@@ -23,7 +23,7 @@ struct DigestNonces: Sendable {
     var accepted = AcceptedStrength()
 
     private var uses: [Key: Use] = [:]
-    private var order: [Key] = []
+    private var order = ChallengerTable<Key>()
 
     /// Whether the count of the nonce is known. The count of a dropped nonce would start again at 1, which a server
     /// treats as a replay.
@@ -62,9 +62,6 @@ struct DigestNonces: Sendable {
 
     private mutating func record(_ use: Use, for key: Key) {
         guard uses.updateValue(use, forKey: key) == nil else { return }
-        order.append(key)
-        if let surplus = OriginShare.surplus(in: order, limit: Self.capacity, of: \.challenger) {
-            uses[order.remove(at: surplus)] = nil
-        }
+        if let dropped = order.append(key, at: key.challenger, limit: Self.capacity) { uses[dropped] = nil }
     }
 }

@@ -234,7 +234,8 @@ struct LoginResolution: Sendable {
         guard context.refusals.lastNumber > intent.refusalBaseline else { return }
         let challenger = Challenger(space)
         let key = search.situation.queueKey(for: space, .find, scope: asked.scope, context)
-        for refusal in context.refusals.since(intent.refusalBaseline) where refusal.key.space == space {
+        for refusal in context.refusals.since(intent.refusalBaseline, at: challenger)
+        where refusal.key.space == space {
             let isOwn = [search.ownCandidate(for: asked, in: space, context), deferred].contains {
                 $0?.credential.isSame(as: refusal.credential) ?? false
             }

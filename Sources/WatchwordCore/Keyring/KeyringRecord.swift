@@ -25,7 +25,7 @@ public struct KeyringRecord: Sendable {
 
     public private(set) var state: State
     private var wasUsable = false
-    private var refusals: [Refusal] = []
+    private var refusals = ChallengerTable<Refusal>()
     private(set) var paths = KeyringPaths()
 
     public init(isEnabled: Bool = false) { state = isEnabled ? .unknown : .disabled }
@@ -95,10 +95,10 @@ public struct KeyringRecord: Sendable {
     mutating func recordRefusal(
         of credential: LoginCredential, in space: ProtectionSpace, isOfNetrc: Bool = false, now: Duration
     ) {
-        refusals.append(Refusal(space: space, credential: credential, isOfNetrc: isOfNetrc, since: now))
-        let surplus = OriginShare.surplus(in: refusals, limit: Self.rememberedRefusals) { Challenger($0.space) }
-        if let surplus { refusals.remove(at: surplus) }
-        paths.forget(credential.path, at: Challenger(space))
+        let challenger = Challenger(space)
+        let refusal = Refusal(space: space, credential: credential, isOfNetrc: isOfNetrc, since: now)
+        refusals.append(refusal, at: challenger, limit: Self.rememberedRefusals)
+        paths.forget(credential.path, at: challenger)
     }
 
     /// Records the paths of a server for which there are usable items.
@@ -115,27 +115,25 @@ public struct KeyringRecord: Sendable {
     mutating func recordAnswer(for path: ExactText, in space: ProtectionSpace) { paths.overrule(for: path, in: space) }
 
     func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, now: Duration) -> Bool {
-        refusals.contains {
+        refusals[Challenger(space)].contains {
             $0.space == space && $0.credential.isSame(as: credential) && now - $0.since < Limits.sessionLifetime
         }
     }
 
     /// Whether the credential was refused in any realm, with any scheme.
     func hasRefused(_ credential: LoginCredential, at challenger: Challenger, now: Duration) -> Bool {
-        refusals.contains {
-            Challenger($0.space) == challenger && $0.credential.isSame(as: credential)
-                && now - $0.since < Limits.sessionLifetime
+        refusals[challenger].contains {
+            $0.credential.isSame(as: credential) && now - $0.since < Limits.sessionLifetime
         }
     }
 
     /// Drops the refusals in `space`, because the server has accepted a credential. Refusals of netrc credentials are
     /// dropped only for this credential, but in all spaces of the server.
     mutating func forgetRefusals(in space: ProtectionSpace, accepting accepted: LoginCredential) {
-        refusals.removeAll {
-            $0.isOfNetrc
-                ? Challenger($0.space) == Challenger(space) && $0.credential.isSame(as: accepted) : $0.space == space
+        refusals[Challenger(space)].removeAll {
+            $0.isOfNetrc ? $0.credential.isSame(as: accepted) : $0.space == space
         }
     }
 
-    public mutating func forgetRefusals() { refusals = [] }
+    public mutating func forgetRefusals() { refusals = ChallengerTable() }
 }

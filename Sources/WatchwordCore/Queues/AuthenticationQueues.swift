@@ -255,11 +255,13 @@ public struct AuthenticationQueues: Sendable {
     /// Wakes the fetches that wait for a credential for `space`, because the session cache received one from a fetch
     /// outside their queue.
     mutating func credentialArrived(for space: ProtectionSpace, owner: Partition?) {
-        for key in Array(queues.keys)
-        where key.space == space && key.purpose == .find && key.usesStorage && (owner == nil || key.client == owner) {
-            guard let waiters = queues[key]?.waiters, !waiters.isEmpty else { continue }
+        let awaiting = queues.filter { key, queue in
+            !queue.waiters.isEmpty && key.space == space && key.purpose == .find && key.usesStorage
+                && (owner == nil || key.client == owner)
+        }
+        for (key, queue) in awaiting {
             queues[key]?.waiters = []
-            for waiter in waiters { wake(waiter, .retryLookup) }
+            for waiter in queue.waiters { wake(waiter, .retryLookup) }
         }
     }
 

@@ -27,9 +27,13 @@ struct InFlightAttempts: Sendable {
         var waiters: [FetchID] = []
     }
 
-    private var inFlightAttempts: [InFlightAttempt] = []
+    private var attempts = ChallengerTable<InFlightAttempt>()
+    /// The challengers to which each fetch has sent credentials. Some of these attempts may have ended.
+    private var sites: [FetchID: Set<Challenger>] = [:]
+    /// The challenger whose verdict each fetch waits for.
+    private var waits: [FetchID: Challenger] = [:]
 
-    var waitingCount: Int { inFlightAttempts.reduce(0) { $0 + $1.waiters.count } }
+    var waitingCount: Int { waits.count }
 
     /// Records a credential that is about to be sent. Returns `false`, and enqueues the fetch, if another fetch has
     /// sent the same credential and the verdict is not overdue.
@@ -37,21 +41,28 @@ struct InFlightAttempts: Sendable {
     mutating func begin(
         _ credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID, patience: Duration, now: Duration
     ) -> Bool {
-        let known = inFlightAttempts.firstIndex { $0.space.mayBe(space) && $0.credential.isSame(as: credential) }
+        let challenger = Challenger(space)
+        let known = attempts[challenger].firstIndex { $0.space.mayBe(space) && $0.credential.isSame(as: credential) }
         guard let known else {
-            inFlightAttempts.append(
-                InFlightAttempt(
-                    space: space, credential: credential, patience: patience, since: now, lastSent: now,
-                    senders: [fetch]))
+            let attempt = InFlightAttempt(
+                space: space, credential: credential, patience: patience, since: now, lastSent: now, senders: [fetch])
+            attempts.append(attempt, at: challenger)
+            sites[fetch, default: []].insert(challenger)
             return true
         }
-        if inFlightAttempts[known].senders.contains(fetch) { return true }
-        guard now - inFlightAttempts[known].lastSent >= inFlightAttempts[known].patience else {
-            inFlightAttempts[known].waiters.append(fetch)
+        var attempt: InFlightAttempt {
+            get { attempts[challenger][known] }
+            set { attempts[challenger][known] = newValue }
+        }
+        if attempt.senders.contains(fetch) { return true }
+        guard now - attempt.lastSent >= attempt.patience else {
+            attempt.waiters.append(fetch)
+            waits[fetch] = challenger
             return false
         }
-        inFlightAttempts[known].lastSent = now  // guard: attempt-one-after-the-other
-        inFlightAttempts[known].senders.append(fetch)
+        attempt.lastSent = now  // guard: attempt-one-after-the-other
+        attempt.senders.append(fetch)
+        sites[fetch, default: []].insert(challenger)
         return true
     }
 
@@ -59,30 +70,37 @@ struct InFlightAttempts: Sendable {
     /// that waited for the verdict. If `verdict` is `none` and another fetch has sent the credential as well, they
     /// continue to wait.
     mutating func end(by fetch: FetchID, in space: ProtectionSpace?, _ verdict: Verdict) -> [FetchID] {
+        let challengers = space.map { [Challenger($0)] } ?? sites.removeValue(forKey: fetch) ?? []
         var woken: [FetchID] = []
-        for index in inFlightAttempts.indices.reversed() where inFlightAttempts[index].senders.contains(fetch) {
-            guard space.map({ $0.mayBe(inFlightAttempts[index].space) }) ?? true else { continue }
-            inFlightAttempts[index].senders.removeAll { $0 == fetch }
-            guard inFlightAttempts[index].senders.isEmpty || verdict != .none else { continue }
-            woken += inFlightAttempts.remove(at: index).waiters
+        for challenger in challengers {
+            for (index, attempt) in attempts[challenger].enumerated().reversed()
+            where attempt.senders.contains(fetch) && space?.mayBe(attempt.space) ?? true {
+                attempts[challenger][index].senders.removeAll { $0 == fetch }
+                guard attempt.senders == [fetch] || verdict != .none else { continue }
+                woken += attempts[challenger].remove(at: index).waiters
+            }
         }
+        for waiter in woken { waits[waiter] = nil }
         return woken
     }
 
     /// Removes a fetch that no longer waits.
     mutating func leave(_ fetch: FetchID) {
-        for index in inFlightAttempts.indices { inFlightAttempts[index].waiters.removeAll { $0 == fetch } }
+        guard let challenger = waits.removeValue(forKey: fetch) else { return }
+        for index in attempts[challenger].indices {
+            attempts[challenger][index].waiters.removeAll { $0 == fetch }
+        }
     }
 
     /// Returns the attempt that the fetch waits for and when it began; `nil` if it does not wait.
     func wait(of fetch: FetchID) -> FetchWait? {
-        inFlightAttempts.first { $0.waiters.contains(fetch) }.map {
-            FetchWait(reason: .trial, space: $0.space, since: $0.since)
-        }
+        awaited(by: fetch).map { FetchWait(reason: .trial, space: $0.space, since: $0.since) }
     }
 
     /// Returns when a waiting fetch may send the credential as well; `nil` if it does not wait.
-    func patienceEnd(of fetch: FetchID) -> Duration? {
-        inFlightAttempts.first { $0.waiters.contains(fetch) }.map { $0.lastSent + $0.patience }
+    func patienceEnd(of fetch: FetchID) -> Duration? { awaited(by: fetch).map { $0.lastSent + $0.patience } }
+
+    private func awaited(by fetch: FetchID) -> InFlightAttempt? {
+        waits[fetch].flatMap { attempts[$0].first { $0.waiters.contains(fetch) } }
     }
 }

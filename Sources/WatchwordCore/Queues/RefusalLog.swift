@@ -13,28 +13,30 @@ struct RefusalLog: Sendable {
 
     private static let capacity = 256
 
-    private var refusals: [Refusal] = []
+    private var refusals = ChallengerTable<Refusal>()
     /// The number of the last refusal; only later ones concern a fetch that starts now.
     private(set) var lastNumber = 0
 
     mutating func record(_ credential: LoginCredential, _ source: CredentialSource, in key: AuthenticationQueues.Key) {
         lastNumber += 1
-        refusals.append(Refusal(number: lastNumber, key: key, credential: credential, source: source))
-        let surplus = OriginShare.surplus(in: refusals, limit: Self.capacity) { Challenger($0.key.space) }
-        if let surplus { refusals.remove(at: surplus) }
+        let refusal = Refusal(number: lastNumber, key: key, credential: credential, source: source)
+        refusals.append(refusal, at: Challenger(key.space), limit: Self.capacity)
     }
 
-    func since(_ number: Int) -> ArraySlice<Refusal> {
-        let first = refusals.firstIndex { $0.number > number } ?? refusals.endIndex
-        return refusals[first...]
+    /// The refusals by one server or proxy after the refusal `number`, oldest first.
+    func since(_ number: Int, at challenger: Challenger) -> ArraySlice<Refusal> {
+        let refusals = refusals[challenger]
+        return refusals[(refusals.firstIndex { $0.number > number } ?? refusals.endIndex)...]
     }
 
     /// Whether `credential` was refused in `space` after the refusal `number`.
     func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, since number: Int) -> Bool {
         lastNumber > number
-            && since(number).contains { $0.key.space.mayBe(space) && $0.credential.isSame(as: credential) }
+            && since(number, at: Challenger(space)).contains {
+                $0.key.space.mayBe(space) && $0.credential.isSame(as: credential)
+            }
     }
 
     /// Forgets all refusals. Called when no fetch is running.
-    mutating func forget() { refusals = [] }
+    mutating func forget() { refusals = ChallengerTable() }
 }

@@ -35,7 +35,8 @@ extension SessionCache {
     private func waiting(
         for space: ProtectionSpace, owner: Partition?, path: ExactText, now: Duration
     ) -> [StagedCredential] {
-        let fitting = staged.filter {
+        guard !staged.isEmpty else { return [] }
+        let fitting = staged[Challenger(space)].filter {
             // guard: session-owner-of-given
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.covers(path) && isValid($0, now)
         }
@@ -52,8 +53,7 @@ extension SessionCache {
 
     /// Whether a staged credential takes precedence over `entry`, by a narrower path or as the default (SEMANTICS rule
     /// 18).
-    private func isOutranked(_ entry: SessionEntry, for user: Account?, path: ExactText, now: Duration) -> Bool {
-        guard !staged.isEmpty else { return false }
+    private func isOutranked(_ entry: Boxed<SessionEntry>, for user: Account?, path: ExactText, now: Duration) -> Bool {
         return waiting(for: entry.space, owner: entry.owner, path: path, now: now).contains { one in
             guard one.credential.form == entry.credential.form, user?.admits(one.credential.account) ?? true else {
                 return false
@@ -99,7 +99,7 @@ extension SessionCache {
                 && isDefault(entry, for: user, among: list, path: path, now: now)
                 && (user?.admits(entry.credential.account) ?? true)
         }
-        let waiting = staged.filter { entry in
+        let waiting = staged[challenger].filter { entry in
             entry.credential.form == form && entry.owner == owner && entry.pattern.overlaps(pattern)
                 && (user?.admits(entry.credential.account) ?? true) && entry.credential.covers(path)
                 && isValid(entry, now)
@@ -118,7 +118,7 @@ extension SessionCache {
         at challenger: Challenger, path: ExactText, user: Account? = nil, owner: Partition? = nil, now: Duration
     ) -> SessionEntry? {
         let candidates = accepted.list(at: challenger, of: owner, path: path)
-        var best: (entry: SessionEntry, length: Int)?
+        var best: (entry: Boxed<SessionEntry>, length: Int)?
         // Set if several tokens match equally; only the server's challenge says which one is needed.
         var isAmbiguous = false
         for entry in candidates where isValid(entry, now) {
@@ -138,11 +138,12 @@ extension SessionCache {
             best = (entry, length)
         }
         if isAmbiguous { return nil }  // guard: scope-preemptive
-        return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry : nil }
+        return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry.value : nil }
     }
 
-    func isValid(_ entry: SessionEntry, _ now: Duration) -> Bool {
-        limits.allow(entry, now: now) && !entry.credential.isExpired(at: wallTime)  // guard: session-expiry
+    func isValid(_ entry: Boxed<SessionEntry>, _ now: Duration) -> Bool {
+        limits.allow(since: entry.since, lastUse: entry.lastUse, now: now)
+            && !entry.credential.isExpired(at: wallTime)  // guard: session-expiry
     }
 
     func isValid(_ entry: StagedCredential, _ now: Duration) -> Bool {
@@ -150,16 +151,17 @@ extension SessionCache {
     }
 
     private func isDefault(
-        _ entry: SessionEntry, for user: Account?, among list: [SessionEntry], path: ExactText, now: Duration
+        _ entry: Boxed<SessionEntry>, for user: Account?, among list: [Boxed<SessionEntry>], path: ExactText,
+        now: Duration
     ) -> Bool {
         defaultEntry(of: entry.space, user: user, in: list, now: now)?.number == entry.number
             && !isOutranked(entry, for: user, path: path, now: now)  // guard: default-counts-what-waits
     }
 
     private func defaultEntry(
-        of space: ProtectionSpace, user: Account?, in list: [SessionEntry], now: Duration
-    ) -> SessionEntry? {
-        let fitting = list.lazy.filter {
+        of space: ProtectionSpace, user: Account?, in list: [Boxed<SessionEntry>], now: Duration
+    ) -> Boxed<SessionEntry>? {
+        let fitting = list.filter {
             $0.space == space && (user?.admits($0.credential.account) ?? true) && isValid($0, now)
         }
         // A credential for a narrower path precedes one for the whole server (SEMANTICS rule 18).
@@ -188,15 +190,15 @@ extension SessionCache {
     }
 
     /// Whether the entry is the default among those for the same path.
-    func isDefault(_ entry: SessionEntry, now: Duration) -> Bool {
-        let equals = accepted.list(at: entry.challenger, of: entry.owner).filter {
+    func isDefault(_ entry: Boxed<SessionEntry>, now: Duration) -> Bool {
+        let equals = accepted.list(at: entry.value.challenger, of: entry.owner).filter {
             $0.credential.isForSamePart(as: entry.credential)
         }
         return isDefault(entry, for: nil, among: equals, path: entry.credential.path ?? "/", now: now)
     }
 
     func isDefault(_ entry: StagedCredential, now: Duration) -> Bool {
-        let equals = staged.filter {
+        let equals = staged[Challenger(entry.pattern)].filter {
             $0.pattern == entry.pattern && $0.owner == entry.owner && $0.credential.isForSamePart(as: entry.credential)
                 && isValid($0, now)
         }
@@ -211,8 +213,9 @@ extension SessionCache {
     /// Returns all entries without their secrets, oldest first.
     func listing(now: Duration) -> [SessionListing] {
         let accepted = accepted.all.filter { isValid($0, now) }
+            .map { SessionListing($0.value, isDefault: isDefault($0, now: now)) }
+        let waiting = staged.all.filter { isValid($0, now) }
             .map { SessionListing($0, isDefault: isDefault($0, now: now)) }
-        let waiting = staged.filter { isValid($0, now) }.map { SessionListing($0, isDefault: isDefault($0, now: now)) }
         return (accepted + waiting).sorted { $0.number < $1.number }
     }
 }

@@ -10,7 +10,7 @@ extension SessionCache {
     /// Returns the numbers of the entries with this token.
     func numbers(of token: TokenMark) -> Set<Int> {
         Set(accepted[.server(token.origin)].lazy.filter { token.matches($0.credential) }.map(\.number))
-            .union(staged.lazy.filter { token.matches($0.credential) }.map(\.number))
+            .union(staged.all.filter { token.matches($0.credential) }.map(\.number))
     }
 
     /// Returns the numbers of the entries with tokens for this server.

@@ -8,7 +8,7 @@ internal import WatchwordProtocol
 public struct SessionCache: Sendable {
     private(set) var accepted = AcceptedCredentials()
     /// The credentials staged by `credential/store`, not tried yet.
-    private(set) var staged: [StagedCredential] = []
+    private(set) var staged = ChallengerTable<StagedCredential>()
     /// The nonce counts of all fetches, including those without storage: nonces are not credentials.
     var nonces = DigestNonces()
     /// The number of accepted credentials; staged ones are not included.
@@ -23,7 +23,9 @@ public struct SessionCache: Sendable {
     public init(limits: SessionLimits = SessionLimits()) { self.limits = limits }
 
     /// Changes the accepted credentials, which stay in their places.
-    mutating func changeAccepted(_ change: (inout SessionEntry) -> Void) { accepted.changeAll(change) }
+    mutating func changeAccepted(_ change: (inout SessionEntry) -> Void) {
+        accepted.changeAll { $0 = $0.changed(change) }
+    }
 
     // MARK: Writing
 
@@ -45,7 +47,7 @@ public struct SessionCache: Sendable {
         if credential.form == .token,
             var renewed = accepted[challenger].first(where: { entry in
                 entry.space == space && entry.owner == owner && entry.former?.matches(credential) == true
-            })
+            })?.value
         {
             renewed.record(directory, digest: digest, now: now, maxPaths: limits.paths)
             accepted.put(renewed, replacing: renewed.number)
@@ -59,7 +61,7 @@ public struct SessionCache: Sendable {
         var entry: SessionEntry
         let isNews: Bool
         if let previous, previous.credential.isWhole(credential), isValid(previous, now) {
-            (entry, isNews) = (previous, false)
+            (entry, isNews) = (previous.value, false)
             entry.record(directory, digest: digest, now: now, maxPaths: limits.paths)
             entry.isDoubted = false
         } else {
@@ -69,23 +71,27 @@ public struct SessionCache: Sendable {
                 number: lastNumber, space: space, owner: owner, credential: credential, directories: [directory],
                 digest: digest, since: now, lastUse: now,
                 standing: previous?.standing
-                    ?? standing(of: credential, owner) { $0.matches(space) } ?? Standing(place: lastNumber))
+                    ?? standing(of: credential, for: space, owner) ?? Standing(place: lastNumber))
         }
         entry.recordProvider(provider)
         if isProven { entry.provenAt = now }
         accepted.put(entry, replacing: previous?.number)
-        staged.removeAll {
-            $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
-        }
-        if accepted[challenger].count > OriginShare.entries(of: limits.entries) {  // guard: session-share-of-a-server
-            // Entries of single partitions are evicted before shared ones.
-            if !accepted.dropOldest(where: { $0.owner != nil && $0.challenger == challenger }) {
-                accepted.dropOldest { $0.challenger == challenger }
+        if !staged.isEmpty {
+            staged[challenger].removeAll {
+                $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
             }
+        }
+        let share = AcceptedCredentials.share(of: limits.entries)
+        // Entries of single partitions are evicted before shared ones.
+        if accepted[challenger].count > share {  // guard: session-share-of-a-server
+            let list = accepted[challenger]
+            if !accepted.dropOldest(of: list.filter { $0.owner != nil }) { accepted.dropOldest(of: list) }
         } else if let owner, accepted.count(of: owner) > SessionLimits.entriesOfPart {
-            accepted.dropOldest { $0.owner == owner }
+            accepted.dropOldest(of: accepted.entriesOfFullest { $0.owner == owner })
         } else if count > limits.entries {  // guard: session-entries
-            if !accepted.dropOldest(where: { $0.owner != nil }) { accepted.dropOldest() }
+            if !accepted.dropOldest(of: accepted.entriesOfFullest { $0.owner != nil }) {
+                accepted.dropOldest(of: accepted.entriesOfFullest { _ in true })
+            }
         }
         return isNews
     }
@@ -94,20 +100,23 @@ public struct SessionCache: Sendable {
     mutating func give(
         _ credential: LoginCredential, for pattern: SpacePattern, owner: Partition? = nil, now: Duration
     ) -> (number: Int, isNews: Bool) {
-        let index = staged.firstIndex {
+        let challenger = Challenger(pattern)
+        let index = staged[challenger].firstIndex {
             $0.pattern == pattern && $0.owner == owner && $0.credential.account == credential.account
                 && $0.credential.hasPath(of: credential)
         }
-        if let index, staged[index].credential.isWhole(credential) { return (staged[index].number, false) }
+        let previous = index.map { staged[challenger][$0] }
+        if let previous, previous.credential.isWhole(credential) { return (previous.number, false) }
         lastNumber += 1
         let replaced = supersede(with: credential, for: pattern, owner: owner)
         let entry = StagedCredential(
             number: lastNumber, pattern: pattern, owner: owner, credential: credential, since: now,
-            standing: index.map { staged[$0].standing } ?? replaced ?? Standing(place: lastNumber))
-        if let index { staged[index] = entry } else { staged.append(entry) }
-        // guard: session-given-entries
-        let surplus = OriginShare.surplus(in: staged, limit: limits.entries) { Challenger($0.pattern) }
-        if let surplus { staged.remove(at: surplus) }
+            standing: previous?.standing ?? replaced ?? Standing(place: lastNumber))
+        if let index {
+            staged[challenger][index] = entry
+        } else {
+            staged.append(entry, at: challenger, limit: limits.entries)  // guard: session-given-entries
+        }
         return (lastNumber, true)
     }
 
@@ -118,7 +127,7 @@ public struct SessionCache: Sendable {
         with credential: LoginCredential, for pattern: SpacePattern, owner: Partition?
     ) -> Standing? {
         var standing: Standing?
-        accepted.remove(at: Challenger(pattern)) { entry in
+        accepted[Challenger(pattern)].removeAll { entry in
             guard pattern.matches(entry.space), entry.owner == owner, entry.credential.form == credential.form,
                 entry.credential.account == credential.account, entry.credential.hasPath(of: credential),
                 !entry.credential.isWhole(credential)
@@ -129,11 +138,12 @@ public struct SessionCache: Sendable {
         return standing
     }
 
+    /// Returns the standing of the credential of the same account that is staged for this space.
     private func standing(
-        of credential: LoginCredential, _ owner: Partition?, where isMeant: (SpacePattern) -> Bool
+        of credential: LoginCredential, for space: ProtectionSpace, _ owner: Partition?
     ) -> Standing? {
-        let own = staged.filter {
-            isMeant($0.pattern) && $0.owner == owner && $0.credential.account == credential.account
+        let own = staged[Challenger(space)].filter {
+            $0.pattern.matches(space) && $0.owner == owner && $0.credential.account == credential.account
                 && $0.credential.isForSamePart(as: credential)
         }
         return own.map(\.standing).min { $0.precedes($1) }
@@ -141,13 +151,14 @@ public struct SessionCache: Sendable {
 
     /// Whether exactly this credential was staged, so that its first use is not reported as new.
     func wasStaged(_ credential: LoginCredential, for space: ProtectionSpace) -> Bool {
-        staged.contains { $0.pattern.matches(space) && $0.credential.isSame(as: credential) }
+        !staged.isEmpty
+            && staged[Challenger(space)].contains { $0.pattern.matches(space) && $0.credential.isSame(as: credential) }
     }
 
     /// Makes the entry the default of its space. Returns whether that changed anything; `nil` if no such entry
     /// exists.
     mutating func prefer(_ number: Int, now: Duration) -> Bool? {
-        if let chosen = staged.first(where: { $0.number == number }) {
+        if let chosen = staged.all.first(where: { $0.number == number }) {
             guard !isDefault(chosen, now: now) else { return false }
             mark(number, beside: chosen.credential, chosen.owner) { $0.overlaps(chosen.pattern) }
             return true
@@ -162,11 +173,12 @@ public struct SessionCache: Sendable {
     private mutating func mark(
         _ number: Int, beside chosen: LoginCredential, _ owner: Partition?, where isMeant: (SpacePattern) -> Bool
     ) {
-        for (index, entry) in staged.enumerated()
-        where entry.owner == owner && isMeant(entry.pattern) && entry.credential.isForSamePart(as: chosen) {
-            staged[index].standing.isPreferred = entry.number == number
+        staged.changeAll { entry in
+            if entry.owner == owner, isMeant(entry.pattern), entry.credential.isForSamePart(as: chosen) {
+                entry.standing.isPreferred = entry.number == number
+            }
         }
-        accepted.changeAll { entry in
+        changeAccepted { entry in
             if entry.owner == owner, isMeant(SpacePattern(entry.space)), entry.credential.isForSamePart(as: chosen) {
                 entry.standing.isPreferred = entry.number == number
             }
@@ -199,11 +211,11 @@ public struct SessionCache: Sendable {
         _ refused: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil, at challenger: Challenger
     ) -> Bool {
         let before = count + staged.count
-        accepted.remove(at: challenger) {
+        accepted[challenger].removeAll {
             $0.space == space && $0.owner == owner && $0.credential.isSame(as: refused)
                 && $0.credential.hasPath(of: refused)
         }
-        staged.removeAll {
+        staged[challenger].removeAll {
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: refused)
                 && $0.credential.hasPath(of: refused)
         }
@@ -213,7 +225,7 @@ public struct SessionCache: Sendable {
     /// Removes the matching credentials and returns their number.
     mutating func forget(where isMeant: (SessionListing) -> Bool) -> Int {
         let before = count + staged.count
-        accepted.removeAll { isMeant(SessionListing($0)) }
+        accepted.removeAll { isMeant(SessionListing($0.value)) }
         staged.removeAll { isMeant(SessionListing($0)) }
         return before - count - staged.count
     }

@@ -32,15 +32,6 @@ struct SessionEntry: Sendable {
 
     var isHandshake: Bool { space.authenticationMethod == .ntlm || space.authenticationMethod == .negotiate }
 
-    /// Returns how many bytes of `path` the entry matches; `nil` if it is not valid there.
-    func matchLength(of path: ExactText) -> Int? {
-        let match = directories.lazy.filter { path.hasPrefix($0) }.map(\.utf8.count).max()  // guard: session-path-scope
-        guard space.authenticationMethod == .httpDigest else { return match }
-        // `domain` has no meaning for a proxy (RFC 7616 section 3.3).
-        guard let domain = digest?.domain, case .server(let origin) = challenger else { return match ?? 0 }
-        return domain.matchLength(of: path, at: origin).map { max($0, match ?? 0) }
-    }
-
     mutating func recordProvider(_ holder: GrantBook.Holder?) {
         guard let holder, !providers.contains(where: { $0.isSame(as: holder) }) else { return }
         providers = providers.suffix(SessionLimits.providers - 1) + [holder]
@@ -53,6 +44,18 @@ struct SessionEntry: Sendable {
         directories.removeAll { $0.hasPrefix(directory) }
         if directories.count >= maxPaths { directories.removeFirst() }  // guard: session-paths
         directories.append(directory)
+    }
+}
+
+extension Boxed<SessionEntry> {
+    /// Returns how many bytes of `path` the entry matches; `nil` if it is not valid there.
+    func matchLength(of path: ExactText) -> Int? {
+        // guard: session-path-scope
+        let match = value.directories.lazy.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
+        guard value.space.authenticationMethod == .httpDigest else { return match }
+        // `domain` has no meaning for a proxy (RFC 7616 section 3.3).
+        guard let domain = value.digest?.domain, case .server(let origin) = value.challenger else { return match ?? 0 }
+        return domain.matchLength(of: path, at: origin).map { max($0, match ?? 0) }
     }
 }
 

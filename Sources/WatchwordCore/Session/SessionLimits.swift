@@ -30,10 +30,6 @@ public struct SessionLimits: Sendable, Equatable {
         Challenge.SessionTimes(idle: method == .serverTrust ? nil : idle, lifetime: lifetime)
     }
 
-    func allow(_ entry: SessionEntry, now: Duration) -> Bool {
-        allow(since: entry.since, lastUse: entry.lastUse, now: now)
-    }
-
     public func allow(since: Duration, lastUse: Duration, now: Duration) -> Bool {
         now - lastUse < idle && now - since < lifetime  // guard: session-idle, session-lifetime
     }

@@ -1,6 +1,9 @@
-"""The growth of the cost of a fetch with idle connections, fetches in flight, cached logins, and pending challenges."""
+"""The growth of the cost of a fetch with idle connections, fetches in flight, cached logins, logins that were stored and never used, and
+pending challenges."""
 import contextlib
 import json
+
+from rig.client import Client
 
 from ..crowd import Crowd, Waiting
 from ..results import alternate
@@ -10,13 +13,14 @@ from ..sites import USER
 CONNECTIONS = [1, 30, 300, 1000, 3500]
 TRANSFERS = {1: (1, 1), 4: (1, 4), 16: (1, 16), 64: (1, 64), 256: (4, 64), 1000: (8, 125), 2000: (8, 250)}
 ENTRIES = [1, 256, 4096, 16_384, 65_000]
+STORED = [1, 240, 4000]
 CHALLENGES = [1, 125, 500, 1000]
 # The growth factor at which a curve ends, because larger steps would take too long.
 STEEPEST = 3
 
 
 def run(bench, report):
-    for measure in [connections, transfers, entries, challenges]:
+    for measure in [connections, transfers, entries, stored, challenges]:
         measure(bench, report)
 
 
@@ -73,6 +77,21 @@ def entries(bench, report):
             bench.load(broker, (1, min(16, step - previous)), step - previous, params, answer=answer, first=previous)
 
         reference(bench, report, "scaling.entries", "cached logins", ENTRIES, broker, grow)
+
+
+def stored(bench, report):
+    with bench.broker(configuration="[limits]\nsession-entries = 65536\n") as broker:
+        def grow(stack, previous, step):
+            client = Client(broker.path)
+            stack.callback(client.close)
+            for number in range(previous, step):
+                place = {"protocol": "http", "host": f"server{number // 4}.example", "port": 80, "realm": str(number)}
+                login = {"type": "password", "user": "bob", "password": "secret", "persistence": "session"}
+                reply = client.call("credential/store", {"protectionSpace": place, "credential": login})
+                if "result" not in reply:
+                    raise RuntimeError(f"cannot store a login: {reply}")
+
+        reference(bench, report, "scaling.stored", "stored logins without use", STORED, broker, grow)
 
 
 def challenges(bench, report):

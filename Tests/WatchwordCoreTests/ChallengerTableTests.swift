@@ -4,7 +4,7 @@ import WatchwordProtocol
 @testable import WatchwordCore
 
 /// SECURITY-RULES X4: the share of one server in each table is limited.
-@Suite struct OriginShareTests {
+@Suite struct ChallengerTableTests {
     private let bob = login("bob", "pw")
 
     private func space(_ host: ExactText, _ realm: ExactText = "r") -> ProtectionSpace {
@@ -25,7 +25,7 @@ import WatchwordProtocol
         remember(space("good"), in: &cache, at: 0)
         for realm in 1...300 { remember(space("hostile", "\(realm)"), in: &cache, at: realm) }
         #expect(isThere(space("good"), cache))
-        #expect(cache.count == 1 + OriginShare.entries(of: Limits.sessionEntries))
+        #expect(cache.count == 1 + AcceptedCredentials.share(of: Limits.sessionEntries))
         #expect(isThere(space("hostile", "300"), cache) && !isThere(space("hostile", "1"), cache))
     }
 
@@ -35,6 +35,30 @@ import WatchwordProtocol
         for realm in 1...15 { remember(space("hostile", "\(realm)"), in: &cache, at: 10 + realm) }
         #expect((0..<10).allSatisfy { isThere(space("site\($0)"), cache) })
         #expect(cache.count == 20)
+    }
+
+    @Test func amongEqualServersTheOneThatGrewLeastRecentlyLosesItsOldestEntry() {
+        var table = ChallengerTable<Int>()
+        let hosts = ["first", "second", "third"].map { Challenger(space($0)) }
+        var dropped: [Int?] = []
+        for number in 0..<8 { dropped.append(table.append(number, at: hosts[number % 3], limit: 6)) }
+        #expect(dropped == [nil, nil, nil, nil, nil, nil, 0, 1])
+        #expect(hosts.map { table[$0] } == [[3, 6], [4, 7], [2, 5]])
+        #expect(table.count == 6 && table.all.sorted() == [2, 3, 4, 5, 6, 7])
+    }
+
+    @Test func aChallengerWithoutEntriesTakesNoPlace() {
+        var table = ChallengerTable<Int>()
+        let (one, other) = (Challenger(space("one")), Challenger(space("other")))
+        table.append(1, at: one)
+        table[one].removeAll { $0 == 1 }
+        table[other].removeAll { _ in true }
+        #expect(table.isEmpty && table[one] == [] && table[other] == [])
+        table.append(2, at: one)
+        table.append(3, at: other)
+        table.removeAll { $0 == 2 }
+        table.changeAll { $0 += 1 }
+        #expect(table.count == 1 && Array(table.all) == [4])
     }
 
     @Test("Rule X4: each origin has a share of the credentials stored by hand")
@@ -67,7 +91,7 @@ import WatchwordProtocol
             log.record(bob, .keyring, in: key)
             record.recordRefusal(of: bob, in: space, now: .zero)
         }
-        #expect(log.since(0).first?.key.space.host == "good")
+        #expect(log.since(0, at: Challenger(space("good"))).count == 1)
         #expect(record.hasRefused(bob, in: space("good", "0"), now: .zero))
     }
 }

@@ -1,0 +1,79 @@
+/// Entries that concern one server or proxy each. A search takes time for the entries of one challenger, however many
+/// others there are, and no challenger can evict the entries of all others (SECURITY-RULES X4).
+struct ChallengerTable<Entry: Sendable>: Sendable {
+    private struct List: Sendable {
+        /// Oldest first.
+        var entries: [Entry] = []
+        /// The number of the last entry that was appended, counted over the whole table.
+        var newest = 0
+    }
+
+    private var lists: [Challenger: List] = [:]
+    private(set) var count = 0
+    private var lastNumber = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// All entries: those of one challenger in the order in which they were appended, the challengers in no order.
+    var all: some Sequence<Entry> { lists.values.lazy.flatMap(\.entries) }
+
+    /// The entries of one challenger. To add entries, use `append`.
+    subscript(challenger: Challenger) -> [Entry] {
+        get { lists[challenger]?.entries ?? [] }
+        _modify {
+            var none: [Entry] = []
+            guard let index = lists.index(forKey: challenger) else {
+                yield &none
+                return
+            }
+            count -= lists.values[index].entries.count
+            yield &lists.values[index].entries
+            count += lists.values[index].entries.count
+            if lists.values[index].entries.isEmpty { lists.remove(at: index) }
+        }
+    }
+
+    mutating func append(_ entry: Entry, at challenger: Challenger) {
+        lastNumber += 1
+        lists[challenger, default: List()].entries.append(entry)
+        lists[challenger]?.newest = lastNumber
+        count += 1
+    }
+
+    /// Appends an entry. If the challenger now exceeds its share of `limit`, its oldest entry is removed. Otherwise, if
+    /// the table is too large, the oldest entry of the challenger with the most entries is removed; among several such
+    /// challengers, the one whose last entry is the oldest. Returns the removed entry.
+    @discardableResult
+    mutating func append(_ entry: Entry, at challenger: Challenger, limit: Int) -> Entry? {
+        append(entry, at: challenger)
+        if self[challenger].count > Self.share(of: limit) {  // guard: share-of-a-server
+            return self[challenger].removeFirst()
+        }
+        guard count > limit else { return nil }
+        let fullest = lists.max {
+            ($0.value.entries.count, $1.value.newest) < ($1.value.entries.count, $0.value.newest)
+        }
+        return fullest.map { self[$0.key].removeFirst() }
+    }
+
+    /// Returns the matching entries of the challengers that have the most of them.
+    func entriesOfFullest(where isMeant: (Entry) -> Bool) -> [Entry] {
+        let most = lists.values.reduce(1) { max($0, $1.entries.count(where: isMeant)) }
+        let fullest = lists.values.filter { $0.entries.count(where: isMeant) == most }
+        return fullest.flatMap { $0.entries.filter(isMeant) }
+    }
+
+    /// Returns how many of `limit` entries may belong to one server or proxy.
+    static func share(of limit: Int) -> Int { min(limit, max(16, limit / 8)) }
+
+    mutating func removeAll(where isDropped: (Entry) -> Bool) {
+        for challenger in Array(lists.keys) { self[challenger].removeAll(where: isDropped) }
+    }
+
+    /// Changes entries, which keep their places.
+    mutating func changeAll(_ change: (inout Entry) -> Void) {
+        for list in lists.values.indices {
+            for index in lists.values[list].entries.indices { change(&lists.values[list].entries[index]) }
+        }
+    }
+}
