@@ -74,6 +74,29 @@ import WatchwordProtocol
         return event
     }
 
+    /// Returns how many events the records stand for that are made when each of these hosts is denied `times` times.
+    private func counted(_ hosts: Range<Int>, times: Int = 1, at second: Int, _ events: inout AuditEventFilter) -> Int {
+        var sum = 0
+        for host in hosts {
+            for _ in 0..<times { sum += events.count(denial("h\(host)"), now: .seconds(second)) ?? 0 }
+        }
+        return sum
+    }
+
+    @Test func aFloodIsCountedCompletelyInTheNextMinute() {
+        var events = AuditEventFilter()
+        #expect(counted(0..<500, at: 0, &events) == 33)
+        for minute in 1...5 { #expect(counted(0..<500, at: 61 * minute, &events) == 500) }
+    }
+
+    @Test func whatWasSuppressedIsCountedWhenItsEventIsForgotten() {
+        var events = AuditEventFilter()
+        #expect(counted(0..<32, times: 10, at: 0, &events) == 32)
+        #expect(counted(100..<132, times: 10, at: 61, &events) == 32)
+        // 32 new events need the places of the first ones, whose 288 repetitions are counted with the event beyond them.
+        #expect(counted(200..<233, at: 122, &events) == 32 + 1 + 288 + 288)
+    }
+
     @Test(arguments: [AuditEvent.Kind.denied, .challengeAsked, .challengeAnswered])
     func repeatedQuestionsAndDenialsAreRecordedOnce(kind: AuditEvent.Kind) {
         var events = AuditEventFilter()

@@ -23,7 +23,7 @@ public struct AuditEventFilter: Sendable {
         }
     }
 
-    /// The questions, the answers or the denials of one client.
+    /// Identifies the questions, the answers or the denials of one client.
     private struct Talk: Hashable {
         let kind: AuditEvent.Kind
         let client: AuditEvent.Client?
@@ -31,45 +31,65 @@ public struct AuditEventFilter: Sendable {
         func hash(into hasher: inout Hasher) { hasher.combine(client?.pid) }
     }
 
-    /// The subject of a question, an answer or a denial. A client can cause any number of distinct ones.
-    private struct Detail: Hashable {
-        let origin: String?
-        let space: SpacePattern?
-        let reason: String?
-        let by: String?
-        let action: String?
-        let program: String?
-        let agent: Int?
-        let failures: Int
+    /// The questions, the answers or the denials of one client. Only hash values are stored, because servers choose the
+    /// text, and a program can cause any number of events.
+    private struct Events {
+        private var distinct: [Int: Told] = [:]
+        /// All events beyond `maxDistinctPerClient`.
+        private var others: Told?
 
-        init(_ event: AuditEvent, after failures: Int) {
-            (origin, space, reason, by) = (event.origin, event.space, event.reason, event.by)
-            (action, program, agent) = (event.action, event.program, event.agent?.pid)
-            self.failures = failures
+        func isCurrent(_ now: Duration) -> Bool {
+            others?.isCurrent(now) ?? false || distinct.values.contains { $0.isCurrent(now) }
         }
 
-        /// Hashes only a few members, as `Use` does.
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(origin)
-            hasher.combine(space?.realm)
+        mutating func count(_ event: AuditEvent, after failures: Int, _ now: Duration) -> Int? {
+            let detail = Self.hash(event, failures)
+            // An event whose entry has expired counts as a distinct event of the current window again.
+            let isDistinct = !(distinct[detail]?.isCurrent(now) ?? false)
+            // guard: denials-of-one-client
+            if isDistinct, distinct.values.count(where: { $0.isCurrent(now) }) >= maxDistinctPerClient {
+                return others.count(now)
+            }
+            if distinct[detail] == nil, distinct.count >= 2 * maxDistinctPerClient { dropExpired(now) }
+            return distinct[detail].count(now)
+        }
+
+        /// The suppressed events are counted in `others` from now on.
+        private mutating func dropExpired(_ now: Duration) {
+            let expired = distinct.filter { !$0.value.isCurrent(now) }
+            let suppressedCount = expired.values.reduce(0) { $0 + $1.suppressedCount }
+            for key in expired.keys { distinct[key] = nil }
+            // guard: suppressed-events-stay-counted
+            if suppressedCount > 0 { others = (others ?? Told(since: now - window)).adding(suppressedCount) }
+        }
+
+        private static func hash(_ event: AuditEvent, _ failures: Int) -> Int {
+            var hasher = Hasher()
+            for text in [event.origin, event.reason, event.by, event.action, event.program] { hasher.combine(text) }
+            hasher.combine(event.space)
+            hasher.combine(event.agent?.pid)
+            hasher.combine(failures)
+            return hasher.finalize()
         }
     }
 
-    private struct Told {
-        var since: Duration
+    fileprivate struct Told {
+        let since: Duration
         var suppressedCount = 0
+
+        func isCurrent(_ now: Duration) -> Bool { now - since < window }
+
+        func adding(_ count: Int) -> Told { Told(since: since, suppressedCount: suppressedCount + count) }
     }
 
     private static let window = Duration.seconds(60)
-    /// The maximum numbers of uses, of `Talk` values, and of details of one of them.
-    private static let (mostUses, mostTalks, mostDetails) = (256, 128, 64)
+    private static let (mostUses, mostTalks) = (256, 128)
     /// The maximum number of distinct questions, answers or denials that are tracked for one client. Further ones are
     /// counted as a single event.
     static let maxDistinctPerClient = 32
 
     private var uses: [Use: Told] = [:]
-    /// `nil` is the detail of all events beyond `maxDistinctPerClient`.
-    private var talks: [Talk: [Detail?: Told]] = [:]
+    private var talks: [Talk: Events] = [:]
 
     public init() {}
 
@@ -90,7 +110,10 @@ public struct AuditEventFilter: Sendable {
             uses[use] = nil
             return 1
         }
-        return Self.count(use, in: &uses, Self.mostUses, now)
+        if uses.count >= Self.mostUses { uses = uses.filter { $0.value.isCurrent(now) } }
+        // Duplicate records are better than unbounded memory.
+        if uses.count >= Self.mostUses { uses = [:] }
+        return uses[use].count(now)
     }
 
     /// Returns the number of events that a question, an answer or a denial stands for, or `nil` if it is to be
@@ -104,35 +127,21 @@ public struct AuditEventFilter: Sendable {
         }
         let talk = Talk(kind: event.kind, client: event.client)
         if talks.index(forKey: talk) == nil, talks.count >= Self.mostTalks {
-            talks = talks.filter { $0.value.values.contains { now - $0.since < Self.window } }
+            talks = talks.filter { $0.value.isCurrent(now) }
             if talks.count >= Self.mostTalks { talks = [:] }
         }
-        return Self.count(Detail(event, after: failures), of: &talks[talk, default: [:]], now)
+        return talks[talk, default: Events()].count(event, after: failures, now)
     }
+}
 
-    private static func count(_ detail: Detail, of told: inout [Detail?: Told], _ now: Duration) -> Int? {
-        // An event whose entry has expired counts as a distinct event of the current window again.
-        let isDistinct = told[detail].map { now - $0.since >= window } ?? true
-        let isBeyond = isDistinct && told.values.count { now - $0.since < window } >= maxDistinctPerClient
-        // guard: denials-of-one-client
-        return count(isBeyond ? nil : detail, in: &told, mostDetails, now)
-    }
-
-    private static func count<Key: Hashable>(
-        _ key: Key, in table: inout [Key: Told], _ capacity: Int, _ now: Duration
-    ) -> Int? {
-        var suppressedCount = 0
-        if let index = table.index(forKey: key) {
-            if now - table.values[index].since < window {
-                table.values[index].suppressedCount += 1
-                return nil
-            }
-            suppressedCount = table.values[index].suppressedCount
+extension AuditEventFilter.Told? {
+    /// Counts an event. Returns the number of events that its record stands for, or `nil` if it is to be suppressed.
+    fileprivate mutating func count(_ now: Duration) -> Int? {
+        guard let told = self, told.isCurrent(now) else {
+            defer { self = AuditEventFilter.Told(since: now) }
+            return 1 + (self?.suppressedCount ?? 0)
         }
-        if table.count >= capacity { table = table.filter { now - $0.value.since < window } }
-        // Duplicate records are better than unbounded memory.
-        if table.count >= capacity { table = [:] }
-        table[key] = Told(since: now)
-        return 1 + suppressedCount
+        self = told.adding(1)
+        return nil
     }
 }
