@@ -187,6 +187,28 @@ def test_the_security_of_the_connection_is_described():
         assert said(**plain, host=host, authenticationMethod="httpBasic")[0] is False
 
 
+def test_an_exception_for_the_certificate_is_said():
+    for name in ("auth.challenge/ntlm", "auth.challenge/bearer"):
+        assert texts.exception(question(name)) is None
+        assert texts.security(question(name, certificateException="ab" * 32)) == (
+            False, "The server is not verified: its certificate was accepted by exception")
+
+
+def test_a_proxy_that_the_program_names_is_said_if_it_can_read_the_request():
+    proxy = "socks5h://127.0.0.1:1080"
+    assert texts.security(question("auth.challenge/ntlm", namedProxy=proxy)) == (True, "The connection is encrypted (https)")
+    for host in ("h.example", "localhost"):
+        space = {**message("auth.challenge/ntlm")["params"]["protectionSpace"], "protocol": "http", "host": host}
+        assert texts.security(question("auth.challenge/ntlm", protectionSpace=space, namedProxy=proxy)) == (
+            False, f"Not encrypted, and sent to a proxy that the program names: {proxy}")
+
+
+def test_questions_about_servers_with_different_exceptions_are_asked_separately():
+    keys = {question("auth.challenge/ntlm", **more).key
+            for more in ({}, {"certificateException": "ab" * 32}, {"certificateException": "cd" * 32}, {"namedProxy": "http://h:1"})}
+    assert len(keys) == 4
+
+
 def test_an_address_has_one_pair_of_brackets():
     for host in ("::1", "[::1]"):
         assert texts.heading(question(protectionSpace=other_host(host))) == "Log in to [::1]"

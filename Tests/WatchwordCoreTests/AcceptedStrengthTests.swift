@@ -40,6 +40,20 @@ import WatchwordProtocol
         #expect(run.sent.last == basic("bob", "pw"), "accepted at exactly this path")
     }
 
+    @Test func aServerThatTheFetchChoosesDoesNotMakeAWeakSchemeUsual() throws {
+        let items = [item("1", ["user": "bob", "server": "h", "protocol": "http", "port": "80"], "pw")]
+        var run = try loggedIn(items)
+        let steered = try run.fetch("http://h/b") { $0.proxy = .named(NamedProxy(url: "http://q:3128")) }
+        run.challenge(steered, "Basic realm=\"r\"")
+        run.answer(steered, user: "bob", "pw")
+        run.respond(steered, 200)
+        let later = try run.fetch("http://h/b") { $0.preemption = .never }
+        run.challenge(later, "Basic realm=\"r\"")
+        run.found(later, items)
+        #expect(run.sent.count == 2, "one for the item, one for the answer")
+        #expect(run.question(later)?.isDowngrade == true)
+    }
+
     @Test func aProvidedCredentialWithoutARealmIsNotSentInTheClear() throws {
         var run = TableRun()
         let typed = try run.fetch("http://h/a")
@@ -73,6 +87,7 @@ import WatchwordProtocol
         #expect(!isDowngrade("/b/two"), "in its own directory")
         accepted.record(strong, at: here, path: "/b/c/deeper")
         #expect(!isDowngrade("/b/two") && isDowngrade("/b/c/two"))
+        #expect(isDowngrade("/b/..%2fdigest") && isDowngrade("/b/..;/c/two"), "the server may find another directory")
         accepted.record(strong, at: here, path: "/basic")
         #expect(isDowngrade("/basic"), "the server has accepted a stronger scheme")
     }

@@ -118,7 +118,7 @@ import WatchwordProtocol
             ("http://other/ /b", "/b", 2), ("a", "/a", nil), ("/a?x", "/a", nil), ("http://u@h/a /a\\\\b", "/a", nil),
             ("*", "/a", nil), ("ftp://h/a", "/a", nil), ("\t/c   /a  ", "/a/b", 2),
             ("/other", "/others", nil), ("/other", "/other/s", 6), ("/other", "/other", 6), ("/other/", "/other", nil),
-            ("http://h/other", "/others/x", nil), ("/", "/x", 1),
+            ("http://h/other", "/others/x", nil), ("/", "/x", 1), ("/a", "/a/..%2fb", nil), ("/ /a", "/a/..;/b", 1),
         ] as [(String, ExactText, Int?)])
     func aDomainCoversPathsOfTheSameOriginOnly(list: String, path: ExactText, length: Int?) throws {
         let challenge = digestChallenge("realm=\"r\", nonce=\"n\", qop=\"auth\", domain=\"\(list)\"")

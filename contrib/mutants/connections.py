@@ -26,6 +26,7 @@ CONNECTIONS = [
      "WatchwordCoreTests.(TrustAndCertificateCacheTests|ClientCertificateFetchTests)"),
     ("identity-handshake", "handshake == right.handshake && left.", "",
      "WatchwordCoreTests.(HandshakeFetchTests|TrustAndCertificateCacheTests)"),
+    ("identity-unknown-scheme", "== right.fetch", "== left.fetch", "Tests/EndToEnd/test_steering.py"),
     ("identity-credential", STATEMENT, "", "WatchwordCoreTests.(HandshakeFetchTests|TrustAndCertificateCacheTests|ProxyFetchTests)"),
     ("identity-tunnel", STATEMENT, "", "WatchwordCoreTests.ProxyFetchTests"),
     ("identity-trust", STATEMENT, "", "WatchwordCoreTests.(ServerTrustFetchTests|TrustAndCertificateCacheTests)"),

@@ -127,6 +127,7 @@ CHALLENGES = [
      "Optional(Self.latin1(of: credential.secret) ?? credential.secret)",
      "WatchwordCoreTests.DigestResponseTests"),
     ("digest-domain-origin", "($0.origin ?? origin) == origin && ", "", "WatchwordCoreTests.Digest"),
+    ("digest-domain-hidden-segments", "HiddenSegments.leadUp(in: path)", "path.utf8.isEmpty", "WatchwordCoreTests.Digest"),
     ("digest-domain-segments", "PathRange.path($0.prefix, covers: path", "path.hasPrefix($0.prefix",
      "WatchwordCoreTests.Digest"),
     ("digest-uri-behind-proxy", "request.url.requestTarget", "chain.isTunnel ? request.url.requestTarget : request.url.text",
@@ -139,6 +140,9 @@ CHALLENGES = [
     ("refused-is-not-sent-again", " }", " && $0.isPreemptive }",
      "WatchwordCoreTests.(FetchMachineTests|FetchCredentialTests|AnswerTests)"),
 ]
+
+STEERING = "Tests/EndToEnd/test_steering.py"
+RELEASE = "Tests/EndToEnd/test_release_limits.py"
 
 SESSION = [
     ("identity-is-bytes", STATEMENT, "return left == right",
@@ -170,6 +174,15 @@ SESSION = [
      "WatchwordCoreTests.(SchemeOrderTests|DigestSchemeMemoryTests|DigestFetchTests|FetchCredentialTests)"),
     ("storage-named-proxy", STATEMENT, "", "WatchwordCoreTests.(ProxyFetchTests|ConsultationTests)"),
     ("storage-loopback-behind-proxy", STATEMENT, "", "WatchwordCoreTests.ProxyFetchTests"),
-    ("storage-over-exception", "space.proxyType != nil || !isOverException", "true", "WatchwordCoreTests.ServerTrustFetchTests"),
+    ("storage-over-exception", "space.proxyType != nil || exception == nil", "true", "WatchwordCoreTests.ServerTrustFetchTests"),
+    ("answers-follow-no-steering", "challenger.isProxy || proxy == nil && exception == nil", "challenger.port >= 0", STEERING),
+    ("strength-of-the-server-itself", "!search.situation.isSteered", "path.utf8.count >= 0", "WatchwordCoreTests.AcceptedStrengthTests"),
+    ("steering-is-shown", "situation.steering(to: challenger)", "situation.steering(to: challenger), challenger.isProxy", STEERING),
+    ("exception-is-not-secure", " && exceptionalKey == nil", "", STEERING),
+    ("session-hidden-segments", "length > 1", "length > 99", STEERING),
+    ("downgrade-hidden-segments", STATEMENT, "", "WatchwordCoreTests.AcceptedStrengthTests"),
+    ("waiting-fetch-downgrade", "own != nil || !search.isDowngrade(asked, offers.challenger, context)", "true", STEERING),
+    ("released-path-segments", "URLComponentText.removingDotSegments(path.string)", "path.string", RELEASE),
+    ("released-over-http", STATEMENT, "return method != .bearer", RELEASE),
     ("storage-locked", "!context.isLocked, ", "", "(BrokerTests.BrokerKeyringTests|WatchwordCoreTests.ConsultationTests)"),
 ]

@@ -63,14 +63,14 @@ final class UpstreamDesk {
 
     private func find(_ origin: Origin) {
         let current = generation
-        upstreams(of: origin) { [reference] result in
-            reference.post { $0.settle(origin, result, current) }
+        upstreams(of: origin) { [reference] result, isForgeable in
+            reference.post { $0.settle(origin, result, isForgeable, current) }
         }
     }
 
-    private func settle(_ origin: Origin, _ result: FoundUpstreams.Result, _ generation: Int) {
+    private func settle(_ origin: Origin, _ result: FoundUpstreams.Result, _ isForgeable: Bool, _ generation: Int) {
         guard generation == self.generation else { return }
-        results.record(result, for: origin, now: context.now)
+        results.record(result, for: origin, isForgeable: isForgeable, now: context.now)
         report(result)
         resume(origin)
         // guard: upstream-busy-not-kept
@@ -97,9 +97,11 @@ final class UpstreamDesk {
 
     // MARK: Sources
 
-    private func upstreams(of origin: Origin, completion: @escaping @Sendable (FoundUpstreams.Result) -> Void) {
+    private typealias Completion = @Sendable (_ result: FoundUpstreams.Result, _ isForgeable: Bool) -> Void
+
+    private func upstreams(of origin: Origin, completion: @escaping Completion) {
         guard let port, let source = context.options.upstreamSource else {
-            return completion(.failure(UpstreamFailure("this broker cannot evaluate PAC files")))
+            return completion(.failure(UpstreamFailure("this broker cannot evaluate PAC files")), false)
         }
         switch source {
         case .pac(let url): evaluate(url, origin, on: port, completion: completion)
@@ -112,11 +114,13 @@ final class UpstreamDesk {
 
     private func use(
         _ settings: Result<DesktopProxy, UpstreamFailure>, _ origin: Origin, on port: any UpstreamPort,
-        completion: @escaping @Sendable (FoundUpstreams.Result) -> Void
+        completion: @escaping Completion
     ) {
         do throws(UpstreamFailure) {
             let settings = try settings.get()
-            guard let url = settings.scriptURL else { return completion(.success(try settings.upstreams(for: origin))) }
+            guard let url = settings.scriptURL else {
+                return completion(.success(try settings.upstreams(for: origin)), false)
+            }
             guard !url.isEmpty else {
                 throw UpstreamFailure(
                     "the desktop discovers its PAC file in the network (WPAD), which is not supported; set proxy.pac")
@@ -128,26 +132,25 @@ final class UpstreamDesk {
             }
             evaluate(url, origin, on: port, completion: completion)
         } catch {
-            completion(.failure(error))
+            completion(.failure(error), false)
         }
     }
 
     private func evaluate(
-        _ url: String, _ origin: Origin, on port: any UpstreamPort,
-        completion: @escaping @Sendable (FoundUpstreams.Result) -> Void
+        _ url: String, _ origin: Origin, on port: any UpstreamPort, completion: @escaping Completion
     ) {
-        results.isForgeable = ScriptURL.isForgeable(url)
+        let isForgeable = ScriptURL.isForgeable(url)
         scripts.load(url) { result in
             switch result {
-            case .failure(let failure): completion(.failure(failure))
+            case .failure(let failure): completion(.failure(failure), isForgeable)
             case .success(let script):
                 var host = origin.host.string
                 if host.hasPrefix("[") { host = String(host.dropFirst().dropLast()) }
                 port.evaluate(script, url: "\(origin.text)/", host: host) { result in
-                    completion(
-                        result.flatMap { text in
-                            Result { () throws(UpstreamFailure) in try PACScript.upstreams(text) }
-                        })
+                    let upstreams = result.flatMap { text in
+                        Result { () throws(UpstreamFailure) in try PACScript.upstreams(text) }
+                    }
+                    completion(upstreams, isForgeable)
                 }
             }
         }

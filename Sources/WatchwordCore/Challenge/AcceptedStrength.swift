@@ -101,6 +101,7 @@ struct AcceptedStrength: Sendable {
         guard let own else { return true }
         // guard: downgrade-not-at-the-same-path
         if own.places.contains(where: { $0.path == path && $0.strength <= strength }) { return false }
+        if HiddenSegments.leadUp(in: path) { return true }  // guard: downgrade-hidden-segments
         let weak = own.places.filter { $0.strength <= strength }.compactMap { $0.depth(above: path) }.max()
         let strong = (others + [own]).flatMap(\.places).filter { $0.strength > strength }
             .compactMap { $0.depth(above: path) }.max()

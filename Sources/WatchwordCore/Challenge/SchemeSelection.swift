@@ -108,6 +108,11 @@ enum AnswerableChallenge: Sendable, Equatable {
     /// The strength of an existing token: above every Digest, below Kerberos tickets.
     static let strengthOfToken = 9
 
+    /// Whether the broker does not know the scheme, which may authenticate the connection instead of the request.
+    var isUnknown: Bool {
+        if case .other = self { true } else { false }
+    }
+
     /// Whether the scheme authenticates the connection rather than the request.
     var isHandshake: Bool {
         switch self {

@@ -22,6 +22,9 @@ struct ConnectionAuthentication: Sendable, Equatable {
     /// The number of a program's connection to a front, if the program logs in by itself with a scheme that authenticates
     /// connections.
     var program: Int?
+    /// The only fetch that may use the connection, because its client logs in with a scheme that the broker does not
+    /// know and that may authenticate connections.
+    var fetch: FetchID?
     /// Whether the TLS handshake is aborted if the server requests a client certificate.
     var refusesCertificateRequest = false
     /// The origin that the trust exception or the client certificate is for.
@@ -31,6 +34,7 @@ struct ConnectionAuthentication: Sendable, Equatable {
         // guard: identity-handshake
         left.tunnel == right.tunnel && left.handshake == right.handshake && left.trust == right.trust
             && left.program == right.program  // guard: front-login-of-a-connection
+            && left.fetch == right.fetch  // guard: identity-unknown-scheme
             && left.refusesCertificateRequest == right.refusesCertificateRequest && left.origin == right.origin
             && (left.certificate == nil) == (right.certificate == nil)
             && (left.certificate.map { certificate in right.certificate.map(certificate.isSame) ?? false } ?? true)
@@ -38,7 +42,7 @@ struct ConnectionAuthentication: Sendable, Equatable {
 
     var isEmpty: Bool {
         tunnel == nil && handshake == nil && trust == nil && certificate == nil && program == nil
-            && !refusesCertificateRequest && origin == nil
+            && fetch == nil && !refusesCertificateRequest && origin == nil
     }
 
     /// Whether the state contains a password or passphrase that must not be remembered, but would stay in memory as

@@ -28,6 +28,10 @@ extension CredentialSearch {
         challenge.state = question.state
         challenge.login = question.login
         challenge.isForHandler = respondent == .handler
+        if let steering = situation.steering(to: challenger) {  // guard: steering-is-shown
+            challenge.exceptionalKey = steering.exceptionalKey
+            challenge.namedProxy = steering.proxy?.text
+        }
         challenge.isDowngrade =
             question.withholdsStored
             || question.asked.map { isDowngrade($0, challenger, context) } ?? false  // guard: downgrade-flag

@@ -175,6 +175,11 @@ extension FetchMachine {
         // guard: identity-tunnel
         if chain.isTunnel, let proxy = logins.outgoing.proxy { marks.tunnel = ConnectionAuthentication.Login(proxy) }
         if let (attempt, _) = logins.outgoing.handshake { marks.handshake = ConnectionAuthentication.Login(attempt) }
+        if logins.outgoing.server?.challenge.isUnknown == true
+            || !chain.isTunnel && logins.outgoing.proxy?.challenge.isUnknown == true
+        {
+            marks.fetch = intent.id
+        }
         guard isTLSOurs else { return marks }
         marks.trust = trust.decision  // guard: identity-trust
         marks.certificate = certificate.decision.credential  // guard: identity-certificate
@@ -221,7 +226,7 @@ extension FetchMachine {
         context.queues.endAttempt(by: id)
         logins.search.situation.leases.releaseAll(&context)
         // guard: memory-of-a-login-connection
-        context.identities.forget { $0.trust?.fetch == id || $0.holdsTransientSecret }
+        context.identities.forget { $0.trust?.fetch == id || $0.fetch == id || $0.holdsTransientSecret }
     }
 }
 

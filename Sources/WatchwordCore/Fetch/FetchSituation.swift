@@ -6,8 +6,8 @@ struct FetchSituation: Sendable {
     var chain: RedirectChain
     var leases: HeldLeases
     var consent: ConsentResolution
-    /// Whether the server's certificate was accepted by exception.
-    var isOverException = false
+    /// The exception by which the server's certificate was accepted, if any.
+    var exception: TrustDecision?
     /// The client's answer to `auth/useStorage`; `nil` before it was asked.
     private var storageAnswer: Bool?
     /// The number of rounds so far: challenges and other reasons to send a request again.
@@ -47,13 +47,12 @@ struct FetchSituation: Sendable {
         guard intent.plan.useStorage, !context.isLocked, storageAnswer ?? true else { return false }
         if chain.route?.isNamedByFetch == true { return false }  // guard: storage-named-proxy
         // Others could have chosen the proxy, which would read the login.
-        let isForgeable = context.environment.proxy.isForgeable(for: chain.origin)
         // guard: storage-forgeable-proxy
-        if isForgeable, chain.route != nil, space.proxyType == nil, !chain.isSecure { return false }
+        if chain.route?.isForgeable == true, space.proxyType == nil, !chain.isSecure { return false }
         // Behind a proxy, "localhost" is not this machine, and must not get its credentials.
         // guard: storage-loopback-behind-proxy
-        if space.proxyType == nil, chain.route != nil, Loopback.isLoopback(space.host), !chain.isTunnel { return false }
-        return space.proxyType != nil || !isOverException  // guard: storage-over-exception
+        if space.proxyType == nil, chain.route != nil, Loopback.isLoopback(space.host), !chain.isSecure { return false }
+        return space.proxyType != nil || exception == nil  // guard: storage-over-exception
     }
 
     private var isAskedAboutStorage: Bool {
@@ -218,7 +217,18 @@ struct FetchSituation: Sendable {
         return AuthenticationQueues.Key(
             space: space, purpose: purpose, user: intent.namedUser(at: Challenger(space)),
             client: usesStorage ? intent.access.sharingPartition : .client(intent.client.tag), usesStorage: usesStorage,
-            certificate: certificate, scope: scope)
+            certificate: certificate, scope: scope, steering: steering(to: Challenger(space)))
+    }
+
+    /// Whether the fetch itself, and not the configuration or a person for all fetches, decides which server it reaches.
+    var isSteered: Bool { chain.route?.isNamedByFetch == true || exception?.fetch != nil }
+
+    /// Returns what steers the connection to a server; `nil` if only the URL and the configuration do, and for a proxy.
+    func steering(to challenger: Challenger) -> AuthenticationQueues.Steering? {
+        let proxy = chain.route.flatMap { $0.isNamedByFetch ? $0.endpoint : nil }
+        // guard: answers-follow-no-steering
+        if challenger.isProxy || proxy == nil && exception == nil { return nil }
+        return AuthenticationQueues.Steering(proxy: proxy, exceptionalKey: exception?.spkiSha256)
     }
 
     // MARK: Audit records and verdicts

@@ -9,7 +9,7 @@ extension FetchTable {
     ) -> LoginCredential? {
         let credential = context.session.credential(
             for: params.pattern, user: params.account, owner: sharing == .client ? .client(client) : nil,
-            path: params.path, now: now)
+            path: params.canonicalPath, now: now)
         // Without its key, which is not released, a bound token is of no use.
         return credential?.binding == nil ? credential : nil
     }
@@ -21,12 +21,31 @@ extension FetchTable {
 
     /// Returns the best match among the items found; `nil` if no item matches, or several match equally well.
     public func keyringCredential(for params: CredentialGet, among items: [KeyringItem]) -> LoginCredential? {
+        let challenger = Challenger(params.pattern)
         let matches = KeyringMatches(
-            items, at: Challenger(params.pattern), path: params.path, user: params.account,
-            time: context.session.wallTime, fitting: { $0.overlaps(params.pattern) })
+            items, at: challenger, path: params.canonicalPath, user: params.account, time: context.session.wallTime
+        ) {
+            $0.overlaps(params.pattern) && challenger.mayRelease(passwordFor: $0.authenticationMethod)
+        }
         guard case .credential(let credential, _, _) = KeyringMatch(matches, exactly: { _ in false }) else {
             return nil
         }
         return credential
+    }
+}
+
+extension CredentialGet {
+    /// The path as a server resolves it.
+    fileprivate var canonicalPath: ExactText {
+        ExactText(URLComponentText.removingDotSegments(path.string))  // guard: released-path-segments
+    }
+}
+
+extension Challenger {
+    /// Whether a program may get a password that was stored for this method; `nil` is any method. An attacker on the
+    /// network could send a Basic challenge to the program and read the password (SEMANTICS rule 25).
+    func mayRelease(passwordFor method: AuthenticationMethod?) -> Bool {
+        if case .server(let origin) = self, origin.scheme == .https || origin.isLoopback { return true }
+        return method == nil || method == .httpBasic  // guard: released-over-http
     }
 }

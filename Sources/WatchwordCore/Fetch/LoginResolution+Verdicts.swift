@@ -165,7 +165,9 @@ extension LoginResolution {
         if isProven { attempt.recordProof(at: context.now) }
         let isCurrent = search.isCurrent(attempt, context)
         context.queues.endAttempt(by: intent.id, in: attempt.space, isProven && isCurrent ? .accepted : .none)
-        context.session.nonces.accepted.record(attempt.challenge, at: attempt.challenger, path: path)
+        if !search.situation.isSteered {  // guard: strength-of-the-server-itself
+            context.session.nonces.accepted.record(attempt.challenge, at: attempt.challenger, path: path)
+        }
         if isCurrent { remember(attempt, path: path, isProven: isProven, &context) }  // guard: forget-login-under-way
         // A header value made by a client answers one challenge, so other fetches cannot use it.
         let isForOthers = if case .header = attempt.credential.form { false } else { true }

@@ -217,6 +217,8 @@ struct LoginResolution: Sendable {
             !search.situation[offers.challenger].hasRefused(credential, in: space),
             !search.situation[offers.challenger].tokens.isTooNarrow(credential, for: asked),
             asked.canCarry(credential, at: offers.challenger),
+            // guard: waiting-fetch-downgrade
+            own != nil || !search.isDowngrade(asked, offers.challenger, context),
             search.problem(with: credential, at: offers.challenger, context) == nil,  // guard: waiting-fetch-path
             own.map({ $0.credential.isSame(as: credential) }) ?? true
         else { return nil }

@@ -16,6 +16,8 @@ struct RedirectChain: Sendable {
     private(set) var route: ProxyRoute?
     /// The upstreams that have not been tried for this hop.
     private var alternatives: [Upstream] = []
+    /// Whether someone who forged the PAC file could have chosen these upstreams.
+    private var isForgeable = false
     private(set) var redirects = 0
     /// Whether a server has accepted a login or a client certificate. If so, no redirect from https to http is
     /// followed.
@@ -77,6 +79,7 @@ struct RedirectChain: Sendable {
             case .failed(let text): throw FetchFailure(.proxyFailed, text)
             case .upstreams(let upstreams):
                 alternatives = health.ordered(upstreams, now: now)
+                isForgeable = rule.isForgeable(for: origin)
                 _ = chooseNextRoute()
             }
         case .named(let endpoint):
@@ -94,7 +97,9 @@ struct RedirectChain: Sendable {
     /// Chooses the next upstream of this hop; returns `false` if all have been tried.
     mutating func chooseNextRoute() -> Bool {
         guard !alternatives.isEmpty else { return false }
-        route = alternatives.removeFirst().endpoint.map { ProxyRoute(endpoint: $0, isNamedByFetch: false) }
+        route = alternatives.removeFirst().endpoint.map {
+            ProxyRoute(endpoint: $0, isNamedByFetch: false, isForgeable: isForgeable)
+        }
         return true
     }
 

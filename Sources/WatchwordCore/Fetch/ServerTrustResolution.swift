@@ -23,7 +23,7 @@ struct ServerTrustResolution: Sendable {
 
     private mutating func decide(_ decision: TrustDecision?, _ situation: inout FetchSituation) {
         self.decision = decision
-        situation.isOverException = decision?.isException == true
+        situation.exception = decision.flatMap { $0.isException ? $0 : nil }
     }
 
     /// Looks up a remembered decision again, because it may have been forgotten by hand since then.

@@ -28,6 +28,16 @@ public struct AuthenticationQueues: Sendable {
         var certificate: [UInt8]?
         /// The scope that a token needs; a token for another scope does not serve this fetch (SEMANTICS rule 29).
         var scope: BearerScope?
+        var steering: Steering?
+    }
+
+    /// The choices of a fetch that decide which server it reaches under the name in its URL. Only fetches with equal
+    /// choices share an answer (SEMANTICS rule 20).
+    struct Steering: Sendable, Hashable {
+        /// The proxy that the fetch names.
+        var proxy: ProxyEndpoint?
+        /// The SHA-256 hash of the public key of a certificate that is accepted by exception.
+        var exceptionalKey: [UInt8]?
     }
 
     /// A result that the waiting fetches may use as well.

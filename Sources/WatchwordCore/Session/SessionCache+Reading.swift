@@ -87,20 +87,17 @@ extension SessionCache {
     ) -> LoginCredential? {
         let challenger = Challenger(pattern)
         let list = accepted.list(at: challenger, of: owner, path: path)
-        // An attacker on the network could send a Basic challenge and read a password that was accepted for Digest
-        // (SEMANTICS rule 25).
-        let isReadable =
-            if case .server(let origin) = challenger { origin.scheme == .http && !origin.isLoopback } else { true }
         let form: LoginCredential.Form = pattern.authenticationMethod == .bearer ? .token : .password
         let fitting = list.filter { entry in
             entry.credential.form == form && isValid(entry, now)
-                && (!isReadable || entry.space.authenticationMethod == .httpBasic)
+                && challenger.mayRelease(passwordFor: entry.space.authenticationMethod)
                 && pattern.contains(SpacePattern(entry.space))
                 && isDefault(entry, for: user, among: list, path: path, now: now)
                 && (user?.admits(entry.credential.account) ?? true)
         }
         let waiting = staged[challenger].filter { entry in
             entry.credential.form == form && entry.owner == owner && entry.pattern.overlaps(pattern)
+                && challenger.mayRelease(passwordFor: entry.pattern.authenticationMethod)
                 && (user?.admits(entry.credential.account) ?? true) && entry.credential.covers(path)
                 && isValid(entry, now)
         }

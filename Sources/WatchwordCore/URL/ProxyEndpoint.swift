@@ -54,4 +54,6 @@ struct ProxyRoute: Sendable, Equatable {
     /// Whether the fetch, rather than the configuration, names the proxy. Stored credentials are then sent neither to
     /// nor through the proxy (SEMANTICS rule 24).
     var isNamedByFetch: Bool
+    /// Whether someone who forged the PAC file on its way could have chosen the proxy.
+    var isForgeable = false
 }

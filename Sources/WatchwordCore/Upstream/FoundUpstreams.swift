@@ -15,6 +15,8 @@ public struct FoundUpstreams: Sendable, Equatable {
 
     private struct Entry: Equatable {
         let result: Result
+        /// Whether the PAC file was fetched by plain http, so that others could change it on its way.
+        let isForgeable: Bool
         let expiry: Duration
     }
 
@@ -24,19 +26,22 @@ public struct FoundUpstreams: Sendable, Equatable {
     private static let largestCount = 512
 
     private var entries: [Origin: Entry] = [:]
-    /// Whether the PAC file was fetched by plain http, so that others could change it on its way.
-    public var isForgeable = false
 
     public init() {}
 
-    public mutating func record(_ result: Result, for origin: Origin, now: Duration) {
+    /// - Parameter isForgeable: whether the PAC file was fetched by plain http.
+    public mutating func record(_ result: Result, for origin: Origin, isForgeable: Bool = false, now: Duration) {
         if entries.count >= Self.largestCount {
             entries = entries.filter { $0.value.expiry > now }
             if entries.count >= Self.largestCount { entries = [:] }
         }
         let isFailure = if case .failure = result { true } else { false }
-        entries[origin] = Entry(result: result, expiry: now + (isFailure ? Self.failureLifetime : Self.lifetime))
+        entries[origin] = Entry(
+            result: result, isForgeable: isForgeable,
+            expiry: now + (isFailure ? Self.failureLifetime : Self.lifetime))
     }
+
+    func isForgeable(for origin: Origin) -> Bool { entries[origin]?.isForgeable == true }
 
     public mutating func forget(_ origin: Origin) { entries[origin] = nil }
 

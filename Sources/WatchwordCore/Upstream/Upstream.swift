@@ -76,7 +76,9 @@ public struct ProxyRule: Sendable, Equatable {
     }
 
     /// Whether someone who forged the PAC file on its way could have chosen the upstreams of a server.
-    func isForgeable(for origin: Origin) -> Bool { found?.isForgeable == true && configured(for: origin) == nil }
+    func isForgeable(for origin: Origin) -> Bool {
+        found?.isForgeable(for: origin) == true && configured(for: origin) == nil
+    }
 
     /// Whether the configuration itself names this proxy for a server.
     func names(_ endpoint: ProxyEndpoint, for origin: Origin) -> Bool {

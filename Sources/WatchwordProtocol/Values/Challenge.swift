@@ -96,6 +96,11 @@ public struct Challenge: Sendable, Equatable {
     public var proposedCredential: ProposedCredential?
     /// The matching stored credentials, if there are others than the proposed one.
     public var knownUsers: [KnownUser] = []
+    /// The SHA-256 hash of the public key of the server's certificate, if the certificate was accepted by exception: the
+    /// answer may reach another server.
+    public var exceptionalKey: [UInt8]?
+    /// The proxy to which the request for this server goes, if the program names it instead of the configuration.
+    public var namedProxy: String?
     /// The facts of a TLS connection, if the challenge comes from TLS and not from HTTP.
     public var connection: ConnectionFacts?
     /// The `state` of the last answer, returned with the next round of a scheme; otherwise `nil`.
@@ -251,16 +256,19 @@ extension Challenge {
             "persistenceAllowed": .array(persistenceAllowed.map { .string($0.rawValue) }),
             "sessionLimits": sessionLimits?.json,
             "state": state?.json, "downgrade": isDowngrade ? true : nil, "login": login?.json,
+            "certificateException": exceptionalKey.map { .string(Hexadecimal.text($0)) },
+            "namedProxy": namedProxy.map { .string($0) },
             "url": .string(url), "method": .string(method),
         ]
     }
 
     private var spaceJSON: JSON {
-        switch connection {
-        case nil: protectionSpace.json
-        case .serverTrust(let facts): protectionSpace.json.adding(["serverTrust": facts.json])
-        case .clientCertificate(let names):
-            protectionSpace.json.adding(["distinguishedNames": .array(names.map { .string($0) })])
+        // guard: exception-is-not-secure
+        let space = protectionSpace.json(isSecure: protectionSpace.receivesCredentialSecurely && exceptionalKey == nil)
+        return switch connection {
+        case nil: space
+        case .serverTrust(let facts): space.adding(["serverTrust": facts.json])
+        case .clientCertificate(let names): space.adding(["distinguishedNames": .array(names.map { .string($0) })])
         }
     }
 }

@@ -65,13 +65,15 @@ public struct ProtectionSpace: Sendable, Hashable {
         scheme == "https" || authenticationMethod == .httpDigest || authenticationMethod == .negotiate
     }
 
-    public var json: JSON {
+    public var json: JSON { json(isSecure: receivesCredentialSecurely) }
+
+    func json(isSecure: Bool) -> JSON {
         [
             "protocol": .string(scheme), "host": host.json, "port": .integer(port),
             "realm": realm?.json ?? .null,
             "authenticationMethod": .string(authenticationMethod.rawValue),
             "isProxy": .boolean(proxyType != nil), "proxyType": proxyType.map { .string($0.rawValue) },
-            "receivesCredentialSecurely": .boolean(receivesCredentialSecurely),
+            "receivesCredentialSecurely": .boolean(isSecure),
         ]
     }
 

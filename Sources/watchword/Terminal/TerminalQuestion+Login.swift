@@ -90,13 +90,19 @@ extension TerminalQuestion {
 
     private static func safety(_ params: JSON) -> String {
         let space = params["protectionSpace"]
+        if params["certificateException"]?.string != nil {
+            return "The server is not verified: its certificate was accepted by exception."
+        }
         if space?["protocol"]?.string == "https" { return "The connection is encrypted." }
+        if let proxy = params["namedProxy"]?.string {
+            return "Not encrypted, and sent to a proxy that the program names: \(proxy)"
+        }
         if space?["receivesCredentialSecurely"]?.boolean == true {
             return "The connection is not encrypted; the password itself is not sent."
         }
         let method = space?["authenticationMethod"]?.string.flatMap(AuthenticationMethod.init(rawValue:))
         if let host = space?["host"]?.exactText, Loopback.isLoopback(host) {
-            // A request to this machine can be sent through a proxy, which the challenge does not say.
+            // A configured proxy is not part of the challenge.
             let condition = SpaceText.isProxy(params) ? "" : " unless a proxy is used"
             let credential = method == .bearer ? "token" : "password"
             return "Not encrypted, but the \(credential) stays on this machine\(condition)."

@@ -72,8 +72,8 @@ import WatchwordProtocol
             run.respond(fetch, 200)
             #expect(try run.first(url)?.authorization != nil)
             run.proxy.found = FoundUpstreams()
-            run.proxy.found?.isForgeable = isForgeable
-            run.proxy.found?.record(.success([.proxy(other)]), for: try origin(url), now: run.now)
+            run.proxy.found?.record(
+                .success([.proxy(other)]), for: try origin(url), isForgeable: isForgeable, now: run.now)
             let rule = UpstreamRule(hosts: [try HostPattern("h")], upstreams: [.proxy(other)])
             if isConfigured { run.proxy.rules = [rule] }
             let isAsked = isForgeable && !isConfigured && url == "http://h/"

@@ -135,6 +135,10 @@ class Question:
     persistence: tuple[str, ...] = ()
     session_limits: Optional[SessionLimits] = None
     is_downgrade: bool = False
+    #: The hash of the public key of a server certificate that was accepted by exception, and a proxy that the program names. Questions
+    #: that differ in them are about different servers.
+    exceptional_key: str = ""
+    named_proxy: str = ""
     #: The weaknesses of the challenge, from its offer.
     weaknesses: tuple[str, ...] = ()
     issuers: tuple[str, ...] = ()
@@ -216,6 +220,7 @@ def _challenge(request_id: int, params: Message, now: float) -> Question:
         proposed_user=user if isinstance(user, str) else None, has_proposed_secret=proposed.get("hasPassword") is True,
         known_users=_known_users(params), persistence=_texts(params, "persistenceAllowed"), session_limits=_session_limits(params),
         is_downgrade=params.get("downgrade") is True,
+        exceptional_key=_text(params, "certificateException"), named_proxy=_text(params, "namedProxy"),
         weaknesses=_weaknesses(params, space), login=_login(params),
         issuers=_texts(space, "distinguishedNames"), chain=tuple(_certificate(one) for one in trust.get("chain", [])),
         trust_problems=_texts(trust, "problems"))

@@ -141,14 +141,23 @@ def is_this_machine(space: Space) -> bool:
         return space.host == "localhost" or space.host.endswith(".localhost")
 
 
+def exception(question: Question) -> Optional[str]:
+    """Returns a warning about a server whose certificate was not verified, or `None`."""
+    return _("The server is not verified: its certificate was accepted by exception") if question.exceptional_key else None
+
+
 def security(question: Question) -> tuple[bool, str]:
     """Returns whether the connection needs no warning for this credential, and the reason."""
     space = question.space
     is_token, protocol = question.kind is Kind.TOKEN, shown(question.space.protocol)
+    if exception(question):
+        return False, exception(question)
     if space.protocol == "https":
         return True, _("The connection is encrypted (https)")
+    if question.named_proxy:
+        return False, _("Not encrypted, and sent to a proxy that the program names: {proxy}").format(proxy=shown(question.named_proxy))
     if is_this_machine(space):
-        # A request to this machine can be sent through a proxy, which the challenge does not say.
+        # A configured proxy is not part of the challenge.
         if space.is_proxy:
             words = _("Not encrypted ({protocol}), but the password stays on this machine")
         elif is_token:

@@ -103,6 +103,8 @@ export interface Challenge {
   knownUsers?: KnownUser[]
   state?: string
   downgrade?: true
+  certificateException?: string
+  namedProxy?: string
   login?: TokenLogin
   handler?: 'fetch'
   requestId?: string | number | null

@@ -17,6 +17,7 @@ class CertificateWindow(base.QuestionWindow):
         """Shows the accepted issuers, then the certificates to choose from, then the fields for another one and the passphrase."""
         question = self.question
         self.add_notice(texts.failures(question))
+        self.add_notice(texts.exception(question))
         taken = texts.issuers(question)
         # On later tries the broker may no longer know the issuers; then the line is left out.
         if taken or texts.failures(question) is None:

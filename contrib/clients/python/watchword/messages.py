@@ -137,6 +137,8 @@ class _Challenge(TypedDict, total=False):
     knownUsers: List[KnownUser]
     state: str
     downgrade: Literal[True]
+    certificateException: str
+    namedProxy: str
     login: TokenLogin
     handler: Literal["fetch"]
     requestId: Union[int, str, None]

@@ -36,6 +36,10 @@ pub struct Challenge {
     /// The server has accepted a stronger scheme here before.
     #[serde(default)]
     pub downgrade: bool,
+    /// The SHA-256 hash of the public key of the server's certificate, if it was accepted by exception.
+    pub certificate_exception: Option<String>,
+    /// The proxy to which the request goes, if the program names it.
+    pub named_proxy: Option<String>,
     /// A login in a browser that also provides the token; the broker withdraws the challenge when it is complete.
     pub login: Option<TokenLogin>,
     /// The state of the last answer of type header, in the next round of its scheme.

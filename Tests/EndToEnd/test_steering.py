@@ -1,0 +1,198 @@
+"""An answer reaches no other server than the one in the question: a fetch steers only itself, by its proxy and its pinned key."""
+import base64
+import hashlib
+import os
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from rig.client import Client, password_answer
+from rig.forwarding import ForwardProxy, Socks5Server
+from rig.scripted import response
+from rig.tls import TlsServer
+
+BASIC = 'WWW-Authenticate: Basic realm="R"'
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def wants(answer):
+    return lambda request: response(200, b"page") if request.authorization == answer else response(401, b"", BASIC)
+
+
+def pin(pair):
+    key = pair.key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return {"type": "trust", "spkiSha256": hashlib.sha256(key).hexdigest(), "persistence": "none"}
+
+
+class Diversion(Socks5Server):
+    """A proxy that connects to `port` of this machine, whatever it is asked for."""
+
+    def __init__(self, port):
+        self.target = port
+        super().__init__()
+
+    def destination(self, host, port):
+        return self.target
+
+
+class Case:
+    """A genuine server, one of the program's own with another certificate, and a program on one connection."""
+
+    def __init__(self, stage, certificates, path, **servers):
+        self.broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
+        self.genuine = stage.server(TlsServer(certificates, "good", **servers))
+        self.own = stage.server(TlsServer(certificates, "self-signed", **servers))
+        self.proxy = stage.server(Diversion(self.own.port))
+        self.agent = stage.client(broker=self.broker, name="agent")
+        assert "result" in self.agent.call("agent/register", {"name": "tests"})
+        self.program = Client(os.path.join(os.path.dirname(self.broker.socket), path), delivery=None)
+        stage.clients.append(self.program)
+        self.auth = {"interaction": "agent", "useStorage": False}
+        self.steered = {"proxy": {"url": f"socks5h://127.0.0.1:{self.proxy.port}"},
+                        "tls": {"pin": pin(certificates.pairs["self-signed"])}}
+
+    def start(self, **more):
+        return self.program.start("fetch/run", {"url": self.genuine.url, "auth": self.auth, **more})
+
+
+PATHS = pytest.mark.parametrize("path", ["broker.sock", "restricted.sock"])
+
+
+@PATHS
+def test_rule_20_an_answer_is_not_shared_with_a_fetch_that_steers_itself(stage, certificates, path):
+    case = Case(stage, certificates, path)
+    password = stage.secret(case.genuine)
+    case.genuine.handler = case.own.handler = wants(basic("bob", password))
+    first = case.start()
+    question = case.agent.challenges.get(timeout=30)
+    assert "certificateException" not in question["params"] and "namedProxy" not in question["params"]
+    second = case.start(**case.steered)
+    other = case.agent.challenges.get(timeout=30)
+    space = other["params"]["protectionSpace"]
+    assert other["params"]["certificateException"] == case.steered["tls"]["pin"]["spkiSha256"]
+    assert other["params"]["namedProxy"] == case.steered["proxy"]["url"]
+    assert space["port"] == case.genuine.port and space["receivesCredentialSecurely"] is False
+    case.agent.reply(question, password_answer("bob", password, persistence="none"))
+    assert case.program.wait(first)["result"]["status"] == 200
+    case.agent.reply(other, {"action": "continue"})
+    assert case.program.wait(second)["result"]["status"] == 401
+    assert [one.authorization for one in case.genuine.requests if one.authorization] == [basic("bob", password)]
+    assert not [one.authorization for one in case.own.requests if one.authorization]
+
+
+def test_a_question_shows_a_proxy_that_the_fetch_names(stage):
+    server = stage.server(lambda request: response(401, b"", BASIC))
+    proxy = stage.server(ForwardProxy())
+    asked = []
+    client = stage.client(answer=lambda challenge: asked.append(challenge) or {"action": "continue"})
+    for more in [{}, {"proxy": {"url": proxy.url}}]:
+        assert client.fetch(server.url, **more)["result"]["status"] == 401
+    assert [one.get("namedProxy") for one in asked] == [None, proxy.url]
+
+
+@PATHS
+def test_rule_20_a_client_certificate_is_not_shared_with_a_fetch_that_steers_itself(stage, certificates, path):
+    case = Case(stage, certificates, path, client_authority=str(certificates / "ca.pem"))
+    first = case.start()
+    question = case.agent.challenges.get(timeout=30)
+    second = case.start(**case.steered)
+    other = case.agent.challenges.get(timeout=30)
+    assert other["params"]["certificateException"] and "certificateException" not in question["params"]
+    pair = certificates.pairs["client"]
+    text = (pair.certificate_pem + pair.key_pem()).decode()
+    case.agent.reply(question, {"action": "credential", "credential": {"type": "certificate", "certificate": text, "persistence": "none"}})
+    case.program.wait(first)
+    case.agent.reply(other, {"action": "cancel"})
+    case.program.wait(second)
+    assert "Alice Client" in case.genuine.peers.values() and not any(case.own.peers.values())
+
+
+@pytest.mark.parametrize("place", ["server", "proxy"])
+def test_rule_l2_a_connection_that_an_unknown_scheme_may_authenticate_is_not_reused(stage, place):
+    authenticated, field = set(), "Proxy-Authorization" if place == "proxy" else "Authorization"
+
+    def respond(request):
+        if (request.header(field) or "").startswith("Kerberos "):
+            authenticated.add(request.connection)
+        if request.connection in authenticated:
+            return response(200, b"page of alice")
+        return response(407, b"", "Proxy-Authenticate: Kerberos") if place == "proxy" else response(
+            401, b"", "WWW-Authenticate: Kerberos")
+
+    server = stage.server(respond)
+    broker = stage.configured(f'[proxy]\nurl = "http://127.0.0.1:{server.port}"\n' if place == "proxy" else "")
+    url = "http://one.test/" if place == "proxy" else server.url + "/"
+    answer = {"action": "credential", "credential": {"type": "header", "scheme": "Kerberos", "value": "dG9rZW4="}}
+    alice = stage.client(broker=broker, answer=lambda challenge: answer)
+    assert alice.fetch(url)["result"]["status"] == 200
+    others = [Client(os.path.join(os.path.dirname(broker.socket), path), delivery=None) for path in ["broker.sock", "restricted.sock"]]
+    stage.clients += others
+    for one in others:
+        result = one.fetch(url + "private", auth={"interaction": "none"}).get("result")
+        assert result["status"] in (401, 407) and "alice" not in str(result["body"])
+    assert alice.fetch(url + "again")["result"]["status"] == 200, "alice logs in again"
+    assert len({one.connection for one in server.requests}) >= 3
+
+
+@pytest.mark.parametrize("segments", ["..%2F", "%252e%252e/", "..;/", "..%5c"])
+def test_rule_16_a_hidden_lead_up_gets_no_login_of_its_directory_unasked(stage, segments):
+    password = stage.secret()
+    answer = basic("alice", password)
+
+    def respond(request):
+        if request.target == "/~bob/start":
+            return response(302, b"", f"Location: /~alice/{segments}~bob/steal")
+        is_alices = request.target.startswith("/~alice/") and ".." not in request.target and "%25" not in request.target
+        return response(401, b"", BASIC) if is_alices and request.authorization != answer else response(200, b"page")
+
+    server = stage.server(respond)
+    stage.allow(password, server)
+    client = stage.client(answer=lambda challenge: password_answer("alice", password))
+    assert client.fetch(f"{server.url}/~alice/index.html")["result"]["status"] == 200
+    assert client.fetch(f"{server.url}/~bob/start")["result"]["status"] == 200
+    assert client.fetch(f"{server.url}/~alice/page")["result"]["status"] == 200
+    assert [(one.target.partition("?")[0], one.authorization) for one in server.requests[-3:]] == [
+        ("/~bob/start", None), (f"/~alice/{segments}~bob/steal", None), ("/~alice/page", answer)]
+
+
+def test_rule_25_a_login_for_this_machine_stays_on_it_behind_a_socks_proxy(stage):
+    password, stored = stage.secret(), stage.secret()
+    remote = stage.server(lambda request: response(200, b"") if request.authorization else response(401, b"", BASIC))
+    local = stage.server(wants(basic("bob", password)))
+    stage.allow(password, local)
+    proxy = stage.server(Diversion(remote.port))
+    broker = stage.configured(f'[proxy]\nurl = "socks5h://127.0.0.1:{proxy.port}"\n')
+    direct = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", password))
+    assert direct.fetch(f"http://localhost:{local.port}/a", proxy="none")["result"]["status"] == 200
+    place = {"protocol": "http", "host": "127.0.0.1", "port": 8099}
+    login = {"type": "password", "user": "amy", "password": stored, "persistence": "forSession"}
+    assert "result" in direct.call("credential/store", {"protectionSpace": place, "credential": login})
+    client = stage.client(broker=broker, answer=lambda challenge: {"action": "continue"})
+    for url in [f"http://localhost:{local.port}/a/x", "http://127.0.0.1:8099/"]:
+        assert client.fetch(url)["result"]["status"] == 401
+    assert len(remote.requests) >= 2 and not any(one.authorization for one in remote.requests)
+
+
+def test_rule_27_a_waiting_fetch_answers_no_weaker_challenge_unasked(stage):
+    strong = 'WWW-Authenticate: Digest realm="R", nonce="n", algorithm=SHA-256, qop="auth"'
+    weak = 'WWW-Authenticate: Digest realm="R", nonce="m"'
+
+    def respond(request):
+        return response(200, b"") if request.authorization else response(401, b"", strong if request.target == "/a" else weak)
+
+    server = stage.server(respond)
+    client = stage.client()
+    first = client.start("fetch/run", {"url": f"{server.url}/a"})
+    question = client.challenges.get(timeout=30)
+    second = client.start("fetch/run", {"url": f"{server.url}/b", "notify": ["waiting"], "auth": {"preemptive": False}})
+    assert client.notifications.get(timeout=30)["method"] == "fetch/waiting"
+    client.reply(question, password_answer("bob", "secret", persistence="none"))
+    assert client.wait(first)["result"]["status"] == 200
+    other = client.challenges.get(timeout=30)
+    assert other["params"]["downgrade"] is True and other["params"]["offers"][0]["weak"] == ["noQop"]
+    client.reply(other, {"action": "continue"})
+    assert client.wait(second)["result"]["status"] == 401
+    assert [one.authorization for one in server.requests if one.target == "/b"] == [None]
