@@ -2,10 +2,12 @@
 import base64
 import hashlib
 import os
+import threading
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from rig.bodies import eventually
 from rig.client import Client, password_answer
 from rig.forwarding import ForwardProxy, Socks5Server
 from rig.scripted import response
@@ -43,7 +45,7 @@ class Case:
 
     def __init__(self, stage, certificates, path, **servers):
         self.broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
-        self.genuine = stage.server(TlsServer(certificates, "good", **servers))
+        self.genuine = stage.server(TlsServer(certificates, "good", first=True, **servers))
         self.own = stage.server(TlsServer(certificates, "self-signed", **servers))
         self.proxy = stage.server(Diversion(self.own.port))
         self.agent = stage.client(broker=self.broker, name="agent")
@@ -81,6 +83,72 @@ def test_rule_20_an_answer_is_not_shared_with_a_fetch_that_steers_itself(stage, 
     assert case.program.wait(second)["result"]["status"] == 401
     assert [one.authorization for one in case.genuine.requests if one.authorization] == [basic("bob", password)]
     assert not [one.authorization for one in case.own.requests if one.authorization]
+
+
+@PATHS
+@pytest.mark.parametrize("kind", ["password", "certificate"])
+def test_rule_24_an_answer_is_dropped_if_the_client_excepts_the_certificate_afterwards(stage, certificates, path, kind):
+    more = {"client_authority": str(certificates / "ca.pem")} if kind == "certificate" else {}
+    case = Case(stage, certificates, path, **more)
+    password = stage.secret()
+    case.genuine.handler = lambda request: response(401, b"", BASIC)
+    stage.clients.append(program := Client(os.path.join(os.path.dirname(case.broker.socket), path)))
+    assert "result" in program.call("auth/subscribe", {"methods": ["serverTrust"], "mode": "everything"})
+    call = program.start("fetch/run", {"url": case.genuine.url, "auth": {"useStorage": False}})
+    question = case.agent.challenges.get(timeout=30)
+    assert "certificateException" not in question["params"]
+    case.genuine.leaf = "self-signed"
+    pair = certificates.pairs["client"]
+    certificate = {"type": "certificate", "certificate": (pair.certificate_pem + pair.key_pem()).decode(), "persistence": "none"}
+    answer = {"action": "credential", "credential": certificate} if kind == "certificate" else password_answer(
+        "bob", password, persistence="none")
+    case.agent.reply(question, answer)
+    trust = program.challenges.get(timeout=30)
+    assert trust["params"]["protectionSpace"]["authenticationMethod"] == "serverTrust"
+    program.reply(trust, {"action": "credential", "credential": pin(certificates.pairs["self-signed"])})
+    again = case.agent.challenges.get(timeout=30)
+    assert again["params"]["certificateException"] == pin(certificates.pairs["self-signed"])["spkiSha256"]
+    case.agent.reply(again, {"action": "cancel"})
+    assert program.wait(call)["error"]["data"]["kind"] == "challengeCancelled"
+    assert not any(case.genuine.peers.values()) and not any(one.authorization for one in case.genuine.requests)
+
+
+def test_rule_22_the_verdict_of_a_server_of_the_fetch_itself_counts_for_it_alone(stage, certificates):
+    case = Case(stage, certificates, "broker.sock")
+    case.genuine.handler = wants(basic("bob", "the same"))
+    release = threading.Event()
+
+    def respond(request):
+        if request.authorization:
+            release.wait(30)
+        return response(401, b"", BASIC)
+
+    case.own.handler = respond
+    steered, question = case.start(**case.steered), case.agent.challenges.get(timeout=30)
+    honest, other = case.start(), case.agent.challenges.get(timeout=30)
+    case.agent.reply(question, password_answer("bob", "the same", persistence="none"))
+    eventually(lambda: any(one.authorization for one in case.own.requests), "the steered fetch sent no answer")
+    case.agent.reply(other, password_answer("bob", "the same", persistence="none"))
+    release.set()
+    assert case.program.wait(honest)["result"]["status"] == 200, "it is not asked again"
+    case.agent.reply(case.agent.challenges.get(timeout=30), {"action": "continue"})
+    assert case.program.wait(steered)["result"]["status"] == 401
+
+
+def test_rule_20_cancelling_a_question_about_a_steered_fetch_cancels_no_other(stage, certificates):
+    case = Case(stage, certificates, "broker.sock")
+    case.genuine.handler = case.own.handler = wants(basic("bob", "pw"))
+    victim = stage.client(broker=case.broker, delivery=None)
+    params = {"url": case.genuine.url, "auth": {"interaction": "agent"}}
+    first, question = victim.start("fetch/run", params), case.agent.challenges.get(timeout=30)
+    steered = case.start(**case.steered)
+    case.agent.reply(case.agent.challenges.get(timeout=30), {"action": "cancel"})
+    assert case.program.wait(steered)["error"]["data"]["kind"] == "challengeCancelled"
+    case.agent.reply(question, password_answer("bob", "pw", persistence="none"))
+    assert victim.wait(first)["result"]["status"] == 200
+    second = victim.start("fetch/run", params)
+    case.agent.reply(case.agent.challenges.get(timeout=30), password_answer("bob", "pw", persistence="none"))
+    assert victim.wait(second)["result"]["status"] == 200
 
 
 def test_a_question_shows_a_proxy_that_the_fetch_names(stage):
@@ -135,6 +203,20 @@ def test_rule_l2_a_connection_that_an_unknown_scheme_may_authenticate_is_not_reu
         assert result["status"] in (401, 407) and "alice" not in str(result["body"])
     assert alice.fetch(url + "again")["result"]["status"] == 200, "alice logs in again"
     assert len({one.connection for one in server.requests}) >= 3
+
+
+@pytest.mark.parametrize("target", ["/~alice/..%2F~bob%2Fsecret", "/~alice/..%5c~bob%5csecret"])
+def test_rule_16_a_login_behind_a_hidden_lead_up_is_not_one_for_the_directory(stage, target):
+    password = stage.secret()
+    answer = basic("bob", password)
+    server = stage.server(lambda request: response(200, b"page") if request.authorization or "evil" in request.target else response(
+        401, b"", BASIC))
+    stage.allow(password, server)
+    client = stage.client(answer=lambda challenge: password_answer("bob", password))
+    assert client.fetch(f"{server.url}/~bob/ok")["result"]["status"] == 200
+    assert client.fetch(f"{server.url}{target}")["result"]["status"] == 200
+    assert client.fetch(f"{server.url}/~alice/evil.cgi")["result"]["status"] == 200
+    assert [one.authorization for one in server.requests[-2:]] == [answer, None]
 
 
 @pytest.mark.parametrize("segments", ["..%2F", "%252e%252e/", "..;/", "..%5c"])

@@ -40,6 +40,20 @@ import WatchwordProtocol
         #expect(run.sent.last == basic("bob", "pw"), "accepted at exactly this path")
     }
 
+    @Test func aPinnedKeyDoesNotHideTheSchemeOfAProxy() throws {
+        var run = TableRun()
+        run.proxy = ProxyRule(endpoint: ProxyEndpoint(type: .http, host: "q", port: 3128))
+        let fetch = try run.fetch("https://h/") {
+            $0.tls.pin = TrustCredential(spkiSha256: Hexadecimal.text([UInt8](repeating: 1, count: 32)))
+        }
+        run.challengeFromProxy(fetch, Self.digest)
+        run.answer(fetch, user: "bob", "pw")
+        run.respond(fetch, 200)
+        let later = try run.fetch("https://h/") { $0.preemption = .never }
+        run.challengeFromProxy(later, "Basic realm=\"r\"")
+        #expect(run.question(later)?.isDowngrade == true)
+    }
+
     @Test func aServerThatTheFetchChoosesDoesNotMakeAWeakSchemeUsual() throws {
         let items = [item("1", ["user": "bob", "server": "h", "protocol": "http", "port": "80"], "pw")]
         var run = try loggedIn(items)

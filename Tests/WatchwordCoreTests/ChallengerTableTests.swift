@@ -47,6 +47,16 @@ import WatchwordProtocol
         #expect(table.count == 6 && table.all.sorted() == [2, 3, 4, 5, 6, 7])
     }
 
+    @Test func refusalsCountForFetchesThatReachTheSameServer() {
+        var log = RefusalLog()
+        let steering = AuthenticationQueues.Steering(proxy: nil, exceptionalKey: [1])
+        let key = AuthenticationQueues.Key(
+            space: space("good"), purpose: .find, usesStorage: false, steering: steering)
+        log.record(bob, .agent, in: key)
+        #expect(log.hasRefused(bob, in: space("good"), steering, since: 0))
+        #expect(!log.hasRefused(bob, in: space("good"), nil, since: 0))
+    }
+
     @Test func aChallengerWithoutEntriesTakesNoPlace() {
         var table = ChallengerTable<Int>()
         let (one, other) = (Challenger(space("one")), Challenger(space("other")))

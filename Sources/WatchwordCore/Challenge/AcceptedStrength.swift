@@ -40,6 +40,7 @@ struct AcceptedStrength: Sendable {
             let strength = challenge.provenStrength
             strongest = max(strongest, strength)
             if challenge.takesPassword { strongestOfPasswords = max(strongestOfPasswords, strength) }
+            if HiddenSegments.leadUp(in: path) { return }
             // Weaker schemes at this path are dropped, so that a return to one of them counts as a downgrade.
             places.removeAll { $0.path == path && $0.strength <= strength }
             places.append(Place(path: path, strength: strength))

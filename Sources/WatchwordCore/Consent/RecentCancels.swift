@@ -10,9 +10,13 @@ public struct RecentCancels: Sendable {
         let space: ProtectionSpace
         /// The hash of the certificate that the question is about.
         let certificate: [UInt8]?
+        let exceptionalKey: [UInt8]?
+        let namedProxy: String?
 
         public init(_ challenge: Challenge) {
             space = challenge.protectionSpace
+            // guard: a-cancel-of-a-steered-question
+            (exceptionalKey, namedProxy) = (challenge.exceptionalKey, challenge.namedProxy)
             if case .serverTrust(let facts)? = challenge.connection {
                 certificate = facts.chain.first?.sha256
             } else {

@@ -45,6 +45,7 @@ struct Attempt: Sendable, Equatable {
     var provenAt: Duration? { candidate.provenAt }
     var mark: ForgetLog.Mark? { candidate.mark }
     var respondent: Respondent? { candidate.respondent }
+    var steering: AuthenticationQueues.Steering? { candidate.steering }
 
     mutating func recordProof(at now: Duration) { candidate.provenAt = now }
 

@@ -14,6 +14,8 @@ struct Candidate: Sendable, Equatable {
     var isAnswer = false
     /// The respondent whose answer contained the credential; `nil` for any other source.
     var respondent: Respondent?
+    /// How the fetch steered its connection when the credential was chosen.
+    var steering: AuthenticationQueues.Steering?
     /// The state of the forget log when the login with this credential began; `nil` before.
     var mark: ForgetLog.Mark?
 

@@ -7,6 +7,8 @@ struct ClientCertificateResolution: Sendable {
     private var mark: ForgetLog.Mark?
     /// The origin for which the current client certificate was recorded in the audit log, if any.
     private var auditedAt: Origin?
+    /// How the fetch steered its connection when the certificate was chosen.
+    private var steering: AuthenticationQueues.Steering?
 
     // MARK: Before a connection
 
@@ -27,6 +29,12 @@ struct ClientCertificateResolution: Sendable {
     /// Drops a remembered certificate that may no longer be used: it was forgotten or replaced, the broker was locked,
     /// or consent is missing.
     mutating func refresh(_ situation: FetchSituation, _ context: FetchContext) {
+        // The person was asked about another server.
+        if case .certificate(_, .agent) = decision,
+            steering != situation.steering(to: situation.server)  // guard: certificate-for-the-server-asked-about
+        {
+            decision = .undecided
+        }
         guard case .certificate(let shown, .session) = decision else { return }
         let known = remembered(situation, context)
         // guard: inventory-another-took-its-place
@@ -182,6 +190,7 @@ struct ClientCertificateResolution: Sendable {
         decision = .certificate(certificate, source)
         mark = question.mark ?? context.forgets.mark
         auditedAt = nil
+        steering = situation.steering(to: situation.server)
         return .send
     }
 

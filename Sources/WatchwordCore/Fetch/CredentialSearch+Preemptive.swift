@@ -24,7 +24,8 @@ extension CredentialSearch {
             !situation[challenger].hasRefused(entry.credential, in: entry.space),
             !isNarrowerStored(than: entry.credential, in: entry.space, context),
             // guard: attempt-refused-meanwhile
-            !context.refusals.hasRefused(entry.credential, in: entry.space, since: intent.refusalBaseline),
+            !context.refusals.hasRefused(
+                entry.credential, in: entry.space, situation.steering(to: challenger), since: intent.refusalBaseline),
             intent.agrees(with: entry.credential, at: challenger),  // guard: preemptive-agrees-with-fetch
             entry.digest.map({ context.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
@@ -59,7 +60,8 @@ extension CredentialSearch {
             challenge.canCarry(credential, at: server), problem(with: credential, at: server, context) == nil,
             // guard: unasked-and-weaker
             !isDowngrade(challenge, server, context, .server), !situation[server].hasRefused(credential, in: space),
-            !context.refusals.hasRefused(credential, in: space, since: intent.refusalBaseline)
+            !context.refusals.hasRefused(
+                credential, in: space, situation.steering(to: server), since: intent.refusalBaseline)
         else { return nil }
         var attempt = Attempt(
             challenge, space, Candidate(credential: credential, source: .explicit, partition: intent.access.partition))

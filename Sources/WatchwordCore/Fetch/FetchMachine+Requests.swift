@@ -78,8 +78,8 @@ extension FetchMachine {
     /// Sends the next request with the logins and decisions made so far. The fetch waits or fails instead if its body,
     /// its certificate, another fetch's attempt or its timeout requires that.
     mutating func transfer(_ context: inout FetchContext) -> FetchStep {
-        logins.discardStoredCredentials(&context)
         trust.refresh(&logins.search.situation, context)
+        logins.discardUnusableCredentials(&context)
         certificate.refresh(logins.search.situation, context)
         if let obstacle = body.obstacle(logins.outgoing, logins.search.situation) { return take(obstacle, &context) }
         if certificate.isForeign(intent) { return fail(.rejectRestrictedCertificate, &context) }

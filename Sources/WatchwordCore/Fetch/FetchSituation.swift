@@ -220,9 +220,6 @@ struct FetchSituation: Sendable {
             certificate: certificate, scope: scope, steering: steering(to: Challenger(space)))
     }
 
-    /// Whether the fetch itself, and not the configuration or a person for all fetches, decides which server it reaches.
-    var isSteered: Bool { chain.route?.isNamedByFetch == true || exception?.fetch != nil }
-
     /// Returns what steers the connection to a server; `nil` if only the URL and the configuration do, and for a proxy.
     func steering(to challenger: Challenger) -> AuthenticationQueues.Steering? {
         let proxy = chain.route.flatMap { $0.isNamedByFetch ? $0.endpoint : nil }

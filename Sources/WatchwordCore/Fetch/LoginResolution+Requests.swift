@@ -28,12 +28,15 @@ extension LoginResolution {
         return nil
     }
 
-    /// Drops logins that may no longer be used: because of a trust exception (SEMANTICS rule 24), a lock or missing
-    /// consent, or because they were forgotten.
-    mutating func discardStoredCredentials(_ context: inout FetchContext) {
+    /// Drops logins that may no longer be used: because of a trust exception (SEMANTICS rule 24), which also ends the
+    /// use of answers to earlier questions, a lock or missing consent, or because they were forgotten.
+    mutating func discardUnusableCredentials(_ context: inout FetchContext) {
         for side in Side.allCases {
             guard let attempt = outgoing[side],
-                !search.situation.mayUse(attempt.source, for: attempt.space, context)
+                // The person was asked about another server.
+                // guard: answer-for-the-server-asked-about
+                attempt.source == .agent && attempt.steering != search.situation.steering(to: attempt.challenger)
+                    || !search.situation.mayUse(attempt.source, for: attempt.space, context)
                     || !search.isConsented(attempt, context)
                     || attempt.source.isStored && !search.isCurrent(attempt, context)
                     || search.isOfFormerNetrc(attempt.source, since: attempt.mark, context)
@@ -73,7 +76,8 @@ extension LoginResolution {
         for other in Side.allCases where !isProven || other != side {
             guard let attempt = outgoing[other] else { continue }
             let isRefused = context.refusals.hasRefused(
-                attempt.credential, in: attempt.space, since: intent.refusalBaseline)
+                attempt.credential, in: attempt.space, search.situation.steering(to: attempt.challenger),
+                since: intent.refusalBaseline)
             if attempt.isPreemptive || isRefused { outgoing[other] = nil }
         }
     }

@@ -165,7 +165,7 @@ extension LoginResolution {
         if isProven { attempt.recordProof(at: context.now) }
         let isCurrent = search.isCurrent(attempt, context)
         context.queues.endAttempt(by: intent.id, in: attempt.space, isProven && isCurrent ? .accepted : .none)
-        if !search.situation.isSteered {  // guard: strength-of-the-server-itself
+        if search.situation.steering(to: attempt.challenger) == nil {  // guard: strength-of-the-server-itself
             context.session.nonces.accepted.record(attempt.challenge, at: attempt.challenger, path: path)
         }
         if isCurrent { remember(attempt, path: path, isProven: isProven, &context) }  // guard: forget-login-under-way

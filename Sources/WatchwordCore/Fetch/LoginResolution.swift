@@ -196,6 +196,8 @@ struct LoginResolution: Sendable {
     private mutating func send(
         _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question
     ) -> Resolution {
+        var candidate = candidate
+        candidate.steering = search.situation.steering(to: Challenger(space))
         var attempt = Attempt(asked, space, candidate)
         // guard: ticket-bound, ticket-for-a-proxy-unbound
         if space.proxyType == nil { attempt.serverEndPoint = question.response?.serverEndPoint }
@@ -241,7 +243,8 @@ struct LoginResolution: Sendable {
             let isOwn = [search.ownCandidate(for: asked, in: space, context), deferred].contains {
                 $0?.credential.isSame(as: refusal.credential) ?? false
             }
-            guard refusal.key == key || isOwn, !search.situation[challenger].hasRefused(refusal.credential, in: space)
+            guard refusal.key == key || isOwn && refusal.key.steering == key.steering,
+                !search.situation[challenger].hasRefused(refusal.credential, in: space)
             else {
                 continue
             }

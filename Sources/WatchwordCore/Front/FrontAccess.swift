@@ -83,9 +83,7 @@ public struct FrontAccess: Sendable {
         {
             throw refusal
         }
-        // guard: front-foreign-page
-        let isForeign = request.isForeign(to: origin) || request.comesFromElsewhere(than: origin)
-        return .allowed(usesCredentials: !isForeign)
+        return .allowed(usesCredentials: !request.isForeign(to: origin))  // guard: front-foreign-page
     }
 
     private func site(_ request: FrontRequest, _ names: [ExactText]) throws(FrontRefusal) -> Verdict {
@@ -115,15 +113,6 @@ extension FrontRequest {
             return origin.origin != target || origin.requestTarget != "/"
         }
         return isCrossSite || hasForeignOrigin
-    }
-
-    /// Whether the page that the request comes from has another origin than `target`. For an image from an http server,
-    /// browsers send no other field that says so.
-    fileprivate func comesFromElsewhere(than target: Origin?) -> Bool {
-        headers.values(of: "Referer").contains { value in
-            guard let origin = (try? FetchURL(value))?.origin else { return true }
-            return origin != target  // guard: front-referer-field
-        }
     }
 }
 

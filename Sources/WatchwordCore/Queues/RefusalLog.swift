@@ -30,10 +30,14 @@ struct RefusalLog: Sendable {
     }
 
     /// Whether `credential` was refused in `space` after the refusal `number`.
-    func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace, since number: Int) -> Bool {
+    func hasRefused(
+        _ credential: LoginCredential, in space: ProtectionSpace, _ steering: AuthenticationQueues.Steering?,
+        since number: Int
+    ) -> Bool {
         lastNumber > number
             && since(number, at: Challenger(space)).contains {
-                $0.key.space.mayBe(space) && $0.credential.isSame(as: credential)
+                // guard: refusal-of-the-same-server
+                $0.key.space.mayBe(space) && $0.credential.isSame(as: credential) && $0.key.steering == steering
             }
     }
 

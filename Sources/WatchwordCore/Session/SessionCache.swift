@@ -40,7 +40,9 @@ public struct SessionCache: Sendable {
         now: Duration
     ) -> Bool {
         guard credential.secret.isLocked else { return false }  // guard: remember-locked-memory
-        let directory = URLComponentText.directory(of: path)
+        // The server may have found another path, in which the credential was accepted.
+        // guard: session-hidden-directory
+        let directory = HiddenSegments.leadUp(in: path) ? nil : URLComponentText.directory(of: path)
         let challenger = Challenger(space)
         // A token that was renewed while a fetch used it must not replace its successor.
         // guard: session-former-token
@@ -68,7 +70,8 @@ public struct SessionCache: Sendable {
             lastNumber += 1
             isNews = true
             entry = SessionEntry(
-                number: lastNumber, space: space, owner: owner, credential: credential, directories: [directory],
+                number: lastNumber, space: space, owner: owner, credential: credential,
+                directories: directory.map { [$0] } ?? [],
                 digest: digest, since: now, lastUse: now,
                 standing: previous?.standing
                     ?? standing(of: credential, for: space, owner) ?? Standing(place: lastNumber))

@@ -37,10 +37,10 @@ struct SessionEntry: Sendable {
         providers = providers.suffix(SessionLimits.providers - 1) + [holder]
     }
 
-    mutating func record(_ directory: ExactText, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
+    mutating func record(_ directory: ExactText?, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
         lastUse = now
         digest = newer
-        guard !directories.contains(where: { directory.hasPrefix($0) }) else { return }
+        guard let directory, !directories.contains(where: { directory.hasPrefix($0) }) else { return }
         directories.removeAll { $0.hasPrefix(directory) }
         if directories.count >= maxPaths { directories.removeFirst() }  // guard: session-paths
         directories.append(directory)
