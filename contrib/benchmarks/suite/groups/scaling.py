@@ -86,7 +86,7 @@ def stored(bench, report):
             stack.callback(client.close)
             for number in range(previous, step):
                 place = {"protocol": "http", "host": f"server{number // 4}.example", "port": 80, "realm": str(number)}
-                login = {"type": "password", "user": "bob", "password": "secret", "persistence": "session"}
+                login = {"type": "password", "user": "bob", "password": "secret", "persistence": "forSession"}
                 reply = client.call("credential/store", {"protectionSpace": place, "credential": login})
                 if "result" not in reply:
                     raise RuntimeError(f"cannot store a login: {reply}")
