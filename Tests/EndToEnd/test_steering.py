@@ -205,6 +205,23 @@ def test_rule_l2_a_connection_that_an_unknown_scheme_may_authenticate_is_not_reu
     assert len({one.connection for one in server.requests}) >= 3
 
 
+def test_rule_l2_two_logins_with_an_unknown_scheme_do_not_share_a_connection(stage):
+    server = stage.server(lambda request: response(401, b"", "WWW-Authenticate: Kerberos " + ("Ng==" if request.authorization else "")))
+    clients = [stage.client(), stage.client()]
+    calls, seconds = [], []
+    for client, value in zip(clients, ["YWxpY2U=", "Ym9i"]):
+        calls.append(client.start("fetch/run", {"url": server.url, "auth": {"useStorage": False}}))
+        first = client.challenges.get(timeout=30)
+        client.reply(first, {"action": "credential", "credential": {"type": "header", "scheme": "Kerberos", "value": value, "state": "1"}})
+        # The next round is left open, so that the connection is idle.
+        seconds.append(client.challenges.get(timeout=30))
+    used = {one.authorization: one.connection for one in server.requests if one.authorization}
+    assert len(used) == 2 and len(set(used.values())) == 2
+    for client, call, second in zip(clients, calls, seconds):
+        client.reply(second, {"action": "continue"})
+        assert client.wait(call)["result"]["status"] == 401
+
+
 @pytest.mark.parametrize("target", ["/~alice/..%2F~bob%2Fsecret", "/~alice/..%5c~bob%5csecret"])
 def test_rule_16_a_login_behind_a_hidden_lead_up_is_not_one_for_the_directory(stage, target):
     password = stage.secret()

@@ -47,6 +47,13 @@ import WatchwordProtocol
         #expect(table.count == 6 && table.all.sorted() == [2, 3, 4, 5, 6, 7])
     }
 
+    @Test func aServerHasAShareOfATableThatIsNotFull() {
+        var table = ChallengerTable<Int>()
+        let host = Challenger(space("hostile"))
+        for number in 0..<300 { table.append(number, at: host, limit: 1024) }
+        #expect(table[host] == Array(172..<300) && table.count == 128)
+    }
+
     @Test func refusalsCountForFetchesThatReachTheSameServer() {
         var log = RefusalLog()
         let steering = AuthenticationQueues.Steering(proxy: nil, exceptionalKey: [1])
