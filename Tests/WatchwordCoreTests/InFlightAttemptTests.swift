@@ -19,7 +19,7 @@ import WatchwordProtocol
     private func end(
         _ inFlightAttempts: inout InFlightAttempts, _ fetch: Int, _ verdict: InFlightAttempts.Verdict
     ) -> Set<FetchID> {
-        Set(inFlightAttempts.end(by: FetchID(number: fetch), in: Self.space, verdict))
+        Set(inFlightAttempts.end(by: FetchID(number: fetch), in: Self.space, verdict).map(\.fetch))
     }
 
     @Test func oneSendsAndTheOthersWait() {
@@ -47,6 +47,22 @@ import WatchwordProtocol
         // The first attempt ended without a verdict, but the second may still get one.
         #expect(end(&inFlightAttempts, 1, .none) == [])
         #expect(end(&inFlightAttempts, 2, .accepted) == [FetchID(number: 3), FetchID(number: 4)])
+    }
+
+    @Test("Rule 24: the verdict of a server that one fetch chose is not that of the server another one reaches")
+    func aVerdictCountsForFetchesThatReachTheSameServer() {
+        var inFlightAttempts = InFlightAttempts()
+        let steering = AuthenticationQueues.Steering(proxy: nil, exceptionalKey: [1])
+        for (number, own) in [(1, steering), (2, nil), (3, steering)] {
+            let isFirst = inFlightAttempts.begin(
+                login("bob", "pw"), in: Self.space, by: FetchID(number: number), own, patience: Self.second, now: .zero)
+            #expect(isFirst == (number == 1), "one attempt at a time, wherever it goes")
+        }
+        #expect(
+            inFlightAttempts.end(by: FetchID(number: 1), in: nil, .accepted) == [
+                .init(fetch: FetchID(number: 2), isOfItsServer: false),
+                .init(fetch: FetchID(number: 3), isOfItsServer: true),
+            ])
     }
 
     @Test func attemptsInDifferentSpacesAreIndependent() {

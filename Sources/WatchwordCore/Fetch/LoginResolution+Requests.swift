@@ -53,8 +53,8 @@ extension LoginResolution {
     func beginAttempt(_ attempt: Attempt, _ context: inout FetchContext) -> Bool {
         attempt.isProven(now: context.now)
             || context.queues.beginAttempt(
-                of: attempt.credential, in: attempt.space, by: intent.id, isKnown: attempt.provenAt != nil,
-                now: context.now)
+                of: attempt.credential, in: attempt.space, by: intent.id,
+                search.situation.steering(to: attempt.challenger), isKnown: attempt.provenAt != nil, now: context.now)
     }
 
     /// Returns a side whose login has to wait for the verdict on another fetch's attempt, if any. Such logins are sent

@@ -237,10 +237,11 @@ public struct AuthenticationQueues: Sendable {
     /// See `InFlightAttempts.begin`.
     /// - Parameter isKnown: whether the server has accepted the credential before.
     mutating func beginAttempt(
-        of credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID, isKnown: Bool, now: Duration
+        of credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID, _ steering: Steering?,
+        isKnown: Bool, now: Duration
     ) -> Bool {
         let patience = isKnown ? Limits.knownVerdictWait : Limits.verdictWait  // guard: attempt-patience
-        return inFlightAttempts.begin(credential, in: space, by: fetch, patience: patience, now: now)
+        return inFlightAttempts.begin(credential, in: space, by: fetch, steering, patience: patience, now: now)
     }
 
     /// Ends the in-flight attempts of `fetch` in `space`, or in every space if `space` is `nil`, and wakes the fetches
@@ -255,7 +256,8 @@ public struct AuthenticationQueues: Sendable {
             case .refused, .none: .retryLookup
             }
         for waiter in inFlightAttempts.end(by: fetch, in: space, verdict) {
-            wakes.append(Wake(fetch: waiter, news: news, declined: []))
+            wakes.append(
+                Wake(fetch: waiter.fetch, news: waiter.isOfItsServer ? news : .retryLookup, declined: []))
         }
     }
 

@@ -15,6 +15,19 @@ struct InFlightAttempts: Sendable {
         case none
     }
 
+    /// A fetch that was waiting for a verdict.
+    struct Woken: Sendable, Equatable {
+        let fetch: FetchID
+        /// Whether the verdict is that of the server which this fetch reaches.
+        let isOfItsServer: Bool
+    }
+
+    /// A fetch that has sent the credential or waits to send it, and what steers it.
+    private struct Sender: Sendable, Equatable {
+        let fetch: FetchID
+        let steering: AuthenticationQueues.Steering?
+    }
+
     private struct InFlightAttempt: Sendable {
         let space: ProtectionSpace
         let credential: LoginCredential
@@ -23,8 +36,8 @@ struct InFlightAttempts: Sendable {
         let since: Duration
         var lastSent: Duration
         /// The fetches that sent the credential; more than one if the verdict took longer than `patience`.
-        var senders: [FetchID]
-        var waiters: [FetchID] = []
+        var senders: [Sender]
+        var waiters: [Sender] = []
     }
 
     private var attempts = ChallengerTable<InFlightAttempt>()
@@ -39,13 +52,15 @@ struct InFlightAttempts: Sendable {
     /// sent the same credential and the verdict is not overdue.
     /// - Parameter patience: see `Limits.verdictWait` and `Limits.knownVerdictWait`.
     mutating func begin(
-        _ credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID, patience: Duration, now: Duration
+        _ credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID,
+        _ steering: AuthenticationQueues.Steering? = nil, patience: Duration, now: Duration
     ) -> Bool {
         let challenger = Challenger(space)
+        let sender = Sender(fetch: fetch, steering: steering)
         let known = attempts[challenger].firstIndex { $0.space.mayBe(space) && $0.credential.isSame(as: credential) }
         guard let known else {
             let attempt = InFlightAttempt(
-                space: space, credential: credential, patience: patience, since: now, lastSent: now, senders: [fetch])
+                space: space, credential: credential, patience: patience, since: now, lastSent: now, senders: [sender])
             attempts.append(attempt, at: challenger)
             sites[fetch, default: []].insert(challenger)
             return true
@@ -54,14 +69,14 @@ struct InFlightAttempts: Sendable {
             get { attempts[challenger][known] }
             set { attempts[challenger][known] = newValue }
         }
-        if attempt.senders.contains(fetch) { return true }
+        if attempt.senders.contains(where: { $0.fetch == fetch }) { return true }
         guard now - attempt.lastSent >= attempt.patience else {
-            attempt.waiters.append(fetch)
+            attempt.waiters.append(sender)
             waits[fetch] = challenger
             return false
         }
         attempt.lastSent = now  // guard: attempt-one-after-the-other
-        attempt.senders.append(fetch)
+        attempt.senders.append(sender)
         sites[fetch, default: []].insert(challenger)
         return true
     }
@@ -69,18 +84,23 @@ struct InFlightAttempts: Sendable {
     /// Ends the in-flight attempts of `fetch` in `space`, or in every space if `space` is `nil`. Returns the fetches
     /// that waited for the verdict. If `verdict` is `none` and another fetch has sent the credential as well, they
     /// continue to wait.
-    mutating func end(by fetch: FetchID, in space: ProtectionSpace?, _ verdict: Verdict) -> [FetchID] {
+    mutating func end(by fetch: FetchID, in space: ProtectionSpace?, _ verdict: Verdict) -> [Woken] {
         let challengers = space.map { [Challenger($0)] } ?? sites.removeValue(forKey: fetch) ?? []
-        var woken: [FetchID] = []
+        var woken: [Woken] = []
         for challenger in challengers {
-            for (index, attempt) in attempts[challenger].enumerated().reversed()
-            where attempt.senders.contains(fetch) && space?.mayBe(attempt.space) ?? true {
-                attempts[challenger][index].senders.removeAll { $0 == fetch }
-                guard attempt.senders == [fetch] || verdict != .none else { continue }
-                woken += attempts[challenger].remove(at: index).waiters
+            for (index, attempt) in attempts[challenger].enumerated().reversed() {
+                guard let sender = attempt.senders.first(where: { $0.fetch == fetch }),
+                    space?.mayBe(attempt.space) ?? true
+                else { continue }
+                attempts[challenger][index].senders.removeAll { $0.fetch == fetch }
+                guard attempt.senders == [sender] || verdict != .none else { continue }
+                woken += attempts[challenger].remove(at: index).waiters.map {
+                    // guard: verdict-of-the-same-server
+                    Woken(fetch: $0.fetch, isOfItsServer: $0.steering == sender.steering)
+                }
             }
         }
-        for waiter in woken { waits[waiter] = nil }
+        for waiter in woken { waits[waiter.fetch] = nil }
         return woken
     }
 
@@ -88,7 +108,7 @@ struct InFlightAttempts: Sendable {
     mutating func leave(_ fetch: FetchID) {
         guard let challenger = waits.removeValue(forKey: fetch) else { return }
         for index in attempts[challenger].indices {
-            attempts[challenger][index].waiters.removeAll { $0 == fetch }
+            attempts[challenger][index].waiters.removeAll { $0.fetch == fetch }
         }
     }
 
@@ -101,6 +121,6 @@ struct InFlightAttempts: Sendable {
     func patienceEnd(of fetch: FetchID) -> Duration? { awaited(by: fetch).map { $0.lastSent + $0.patience } }
 
     private func awaited(by fetch: FetchID) -> InFlightAttempt? {
-        waits[fetch].flatMap { attempts[$0].first { $0.waiters.contains(fetch) } }
+        waits[fetch].flatMap { attempts[$0].first { $0.waiters.contains { $0.fetch == fetch } } }
     }
 }

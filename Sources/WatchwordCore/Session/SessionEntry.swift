@@ -53,9 +53,7 @@ extension Boxed<SessionEntry> {
         // guard: session-path-scope
         var match = value.directories.lazy.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
         // guard: session-hidden-segments
-        if let length = match, length > 1, HiddenSegments.leadUp(in: path) {
-            match = value.directories.contains("/") ? 1 : nil
-        }
+        if let length = match, length > 1, HiddenSegments.leadUp(in: path) { match = nil }
         guard value.space.authenticationMethod == .httpDigest else { return match }
         // `domain` has no meaning for a proxy (RFC 7616 section 3.3).
         guard let domain = value.digest?.domain, case .server(let origin) = value.challenger else { return match ?? 0 }
