@@ -10,6 +10,7 @@ import pytest
 from rig.bodies import eventually
 from rig.broker import ROOT, program
 from rig.client import password_answer
+from rig.forwarding import ForwardProxy
 from rig.scripted import basic_server, response
 from rig.terminal import Shell
 
@@ -188,6 +189,20 @@ def test_keep_keyring_on_several_urls(stage, shell):
     assert (done.returncode, done.stdout, done.stderr.count(b"not stored")) == (120, b"welcomewelcome", 1)
     done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", f"{server.url}/a", "http://127.0.0.1:1/")
     assert (done.returncode, done.stdout, done.stderr.count(b"not stored")) == (7, b"welcome", 1)
+
+
+def test_the_terminal_says_where_a_steered_login_goes(stage, shell, tls_server):
+    proxy, plain = stage.server(ForwardProxy()), stage.server(basic_server("bob", "secret"))
+    secure = tls_server("self-signed", basic_server("bob", "secret").handler)
+    for arguments, safety, reason in [
+            (["--proxy", proxy.url, plain.url], f"sent to a proxy that the program names: {proxy.url}", "Logins through a proxy"),
+            (["--insecure", secure.url], "The server is not verified", "Logins for a server that is not verified")]:
+        terminal = shell.at_terminal("fetch", *arguments)
+        terminal.expect(safety)
+        terminal.expect(reason)
+        terminal.expect("User: ")
+        terminal.type("\x03")
+        assert terminal.end() == 130
 
 
 def test_a_locked_broker_stores_nothing_and_reports_it(stage, shell):

@@ -20,14 +20,18 @@ enum LoginStorage: String, ExpressibleByArgument, CaseIterable {
         let allowed = names.compactMap { $0.string.flatMap(Persistence.init(rawValue:)) }
         if allowed.contains(persistence) { return (persistence, nil) }
         guard allowed.contains(.forSession) else {
-            return (
-                .none,
-                "Logins cannot be stored now (see: watchword status); the login you type is used for this fetch only."
-            )
+            return (.none, "\(Self.reason(in: challenge)); the login you type is used for this fetch only.")
         }
         return (
             .forSession,
             "The keyring cannot be used (see: watchword keyring status); the login you type is stored for this session only."
         )
+    }
+
+    /// Returns why the answer to `challenge` is not stored.
+    private static func reason(in challenge: JSON) -> String {
+        if challenge["certificateException"] != nil { return "Logins for a server that is not verified are not stored" }
+        if challenge["namedProxy"] != nil { return "Logins through a proxy that the program names are not stored" }
+        return "Logins cannot be stored now (see: watchword status)"
     }
 }
