@@ -73,7 +73,7 @@ let package = Package(
         .target(name: "CKeyDerivation", dependencies: ["COpenSSL"]),
         .target(name: "CProtocolDocument"),
         .target(name: "COAuthPresets"),
-        // Replaces free(3) in whatever program links it.
+        // Replaces malloc(3) and free(3) in whatever program links it.
         .target(name: "CWipingHeap"),
         // C++ behind a C header: toml++ is a header of libtomlplusplus-dev, and nothing to link.
         .target(name: "CToml"),

@@ -1,6 +1,7 @@
 import AuditTrail
 import Broker
 import BrokerSocket
+import CWipingHeap
 import Configuration
 import Dispatch
 import EventLoop
@@ -134,6 +135,7 @@ final class RunningService {
 
     /// Handles requests until a signal or a failure stops the service. Returns the failure, if any.
     func run() -> SocketFailure? {
+        watchword_heap_keep_blocks()
         loop.run()
         for file in [trust?.file, grants?.file] { file?.finish(within: 1) }
         audit?.shutDown(limit: Self.auditFlushTimeout)

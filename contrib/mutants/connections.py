@@ -149,6 +149,8 @@ MEMORY = [
     ("secret-is-not-printed", '"(secret)"', "withUnsafeBytes { String(decoding: $0, as: UTF8.self) }",
      "WatchwordProtocolTests.SecretTests"),
     ("heap-wipe", STATEMENT, "", "Tests/EndToEnd/test_life.py"),
+    ("heap-keeps-little", STATEMENT, "", "Tests/EndToEnd/test_heap.py"),
+    ("heap-freed-twice", STATEMENT, "", "Tests/EndToEnd/test_heap.py"),
     ("socket-bytes-wiped", STATEMENT, "", "Tests/EndToEnd/test_memory.py"),
     ("no-core", "if (setrlimit(RLIMIT_CORE, &none) != 0) return errno", "(void)none", "Tests/EndToEnd/test_life.py"),
     ("not-dumpable", STATEMENT, "", "Tests/EndToEnd/test_life.py"),
