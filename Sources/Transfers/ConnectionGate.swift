@@ -28,7 +28,7 @@ struct ConnectionGate {
     }
 
     /// The failure of a transfer whose addresses were all denied; `nil` if none was denied or any was allowed.
-    func failure(for request: TransferRequest) -> TransferFailure? {
+    func failure(for request: SharedRequest) -> TransferFailure? {
         guard let denied, !hasAdmitted else { return nil }
         let name = request.proxy?.host ?? request.url.origin.host.string
         return TransferFailure(

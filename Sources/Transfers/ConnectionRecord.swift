@@ -15,13 +15,13 @@ struct ConnectionRecord {
     /// for a connection without TLS; `nil` if all connections match.
     private(set) var changedChannel: [UInt8]??
 
-    init(_ request: borrowing TransferRequest, _ certificate: LoadedCertificate?) {
+    init(_ request: SharedRequest, _ certificate: LoadedCertificate?) {
         gate = ConnectionGate(request.deniedAddresses)
         self.certificate = certificate
     }
 
     /// Makes the context of a new connection record its handshake and use the client certificate.
-    mutating func attach(_ context: OpaquePointer, to peer: TLSRecord.Peer, _ request: TransferRequest) -> Bool {
+    mutating func attach(_ context: OpaquePointer, to peer: TLSRecord.Peer, _ request: SharedRequest) -> Bool {
         if peer == .proxy {
             let record = TLSRecord(.proxy, host: request.proxy?.host ?? "", policy: .verify)
             proxy = record

@@ -31,7 +31,7 @@ final class CurlTransfer {
         handle = try RequestHandle(job.request, prepared, from: template)
         connections = ConnectionRecord(job.request, prepared.certificate)
         head = ResponseHead(job.request)
-        body = ResponseBody(job.request, prepared.login)
+        body = ResponseBody(job, prepared.login)
         timing = TransferTiming(job.request)
         do throws(TransferFailure) { try takeCallbacks() } catch {
             close()
@@ -40,7 +40,7 @@ final class CurlTransfer {
     }
 
     var id: TransferID { job.id }
-    var request: TransferRequest { _read { yield job.request } }
+    var request: SharedRequest { job.request }
     var easy: EasyHandle { handle.easy }
     var headers: ResponseHeaders { head.headers }
 
@@ -117,13 +117,13 @@ final class CurlTransfer {
     private func moveBody(for count: Int) {
         let isFinal = head.isFinal(for: job.request)
         guard let limit = ResponseBody.limit(for: job.request.options.delivery, isFinal: isFinal) else { return }
-        let hasRoom = job.request.memoryQuota?.hasRoom(for: count) ?? true
+        let hasRoom = job.quotas.memory?.hasRoom(for: count) ?? true
         guard body.bytes.count + count > limit || !hasRoom else { return }  // guard: responses-held
-        if isFinal { startFlow() } else { body.startStore(job.request, inMemory: hasRoom) }
+        if isFinal { startFlow() } else { body.startStore(job.quotas, inMemory: hasRoom) }
     }
 
     private func startFlow() {
-        body.startFlow(job.request.memoryQuota)
+        body.startFlow(job.quotas.memory)
         readyResponses.transfers.append(self)
     }
 
@@ -190,16 +190,16 @@ final class ReadyResponses {
     var ended: [CurlTransfer] = []
 }
 
-extension TransferRequest {
+extension SharedRequest {
     /// The speed below which the transfer fails. A streamed body has a default limit, so that it cannot stall forever.
     var slowest: LowSpeed? {
-        if options.switchesProtocol { return nil }
-        if let limit = options.lowSpeed { return limit }
-        return options.delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil
+        if value.options.switchesProtocol { return nil }
+        if let limit = value.options.lowSpeed { return limit }
+        return value.options.delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil
     }
 
     /// Whether the method is safe (RFC 9110 section 9.2.1).
-    var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
+    var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(value.method) }
 }
 
 extension EasyHandle {

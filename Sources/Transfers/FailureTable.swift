@@ -5,7 +5,7 @@ internal import WatchwordProtocol
 extension TransferFailure {
     /// Maps libcurl's result codes to the few kinds that clients distinguish.
     /// - Parameter limit: the timeout that the transfer had.
-    init(_ code: CURLcode, for request: TransferRequest, limit: Duration, errorText: String) {
+    init(_ code: CURLcode, for request: SharedRequest, limit: Duration, errorText: String) {
         let kind: Kind =
             switch code {
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameNotResolved
@@ -41,7 +41,7 @@ extension TransferFailure {
 }
 
 extension TransferFailure.Kind {
-    fileprivate func sentence(_ request: TransferRequest, _ limit: Duration) -> String {
+    fileprivate func sentence(_ request: SharedRequest, _ limit: Duration) -> String {
         let origin = request.url.origin
         return switch self {
         case .nameNotResolved: "cannot resolve host \(origin.host); check the spelling and the network"

@@ -11,7 +11,7 @@ struct HeaderLines {
     /// The lines for the origin server.
     /// - Parameter login: the value of the `Authorization` field, in place of the request's own.
     /// - Throws: `TransferFailure` of kind `internalError` for a line that contains a line break; the list is freed.
-    init(_ request: borrowing TransferRequest, hasBody: Bool, login: Secret?) throws(TransferFailure) {
+    init(_ request: SharedRequest, hasBody: Bool, login: Secret?) throws(TransferFailure) {
         do throws(TransferFailure) {
             for field in request.headers { try append(field) }
             if let authorization = login ?? request.authorization { try append("Authorization", authorization) }

@@ -10,7 +10,7 @@ struct IdentitySignature: Equatable {
 
     /// - Parameter certificate: the content of the client certificate that this request uses; its key was checked when it
     ///   was loaded.
-    init(_ request: TransferRequest, certificate: CertificateContent?) {
+    init(_ request: SharedRequest, certificate: CertificateContent?) {
         trust = request.trust
         self.certificate = certificate
         handshakes = request.handshakes

@@ -1,4 +1,5 @@
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// Checks the NTLM messages from the targets of one transfer, and decides when libcurl must stop (SECURITY-RULES N8).
 struct NTLMWatch {
@@ -10,7 +11,7 @@ struct NTLMWatch {
 
     private var attempts: [(target: Handshake.Target, attempt: NTLMAttempt)]
 
-    init(_ request: borrowing TransferRequest) {
+    init(_ request: SharedRequest) {
         attempts = request.handshakes.filter { $0.scheme == .ntlm }.map { ($0.target, NTLMAttempt()) }
     }
 
@@ -59,7 +60,7 @@ struct NTLMWatch {
 
 extension TransferFailure {
     /// `nil` if the target refused the login, which is a response and not a failure.
-    init?(_ end: NTLMWatch.End, for request: TransferRequest) {
+    init?(_ end: NTLMWatch.End, for request: SharedRequest) {
         let place =
             switch (end.target, request.proxy) {
             case (.proxy, let proxy?): "the proxy at \(proxy.host), port \(proxy.port)"

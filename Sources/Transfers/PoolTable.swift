@@ -33,7 +33,7 @@ struct PoolTable {
 
     /// Returns the pool of an identity; a new one if the signature of its connections has changed.
     private mutating func pool(
-        of request: TransferRequest, certificate: CertificateContent?
+        of request: SharedRequest, certificate: CertificateContent?
     ) throws(TransferFailure) -> ConnectionPool {
         let signature = IdentitySignature(request, certificate: certificate)
         if let pool = pools[request.identity] {

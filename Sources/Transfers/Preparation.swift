@@ -10,7 +10,7 @@ struct Prepared {
     var proxyLogin: NegotiateLogin?
 
     /// Prepares `request`. Blocks the calling thread.
-    static func make(for request: TransferRequest, tokenModule: String?) -> Result<Prepared, TransferFailure> {
+    static func make(for request: SharedRequest, tokenModule: String?) -> Result<Prepared, TransferFailure> {
         Result { () throws(TransferFailure) in
             var prepared = Prepared()
             if let given = request.clientCertificate {
@@ -28,8 +28,8 @@ struct Prepared {
     }
 }
 
-extension TransferRequest {
-    var needsPreparation: Bool { clientCertificate != nil || handshakes.contains { $0.scheme == .negotiate } }
+extension SharedRequest {
+    var needsPreparation: Bool { value.clientCertificate != nil || handshakes.contains { $0.scheme == .negotiate } }
 }
 
 /// The transfers that wait for their preparation. Each identity has its own thread for preparations, so that a thread that

@@ -84,7 +84,7 @@ extension ProxyRequest {
 }
 
 extension TransferFailure.Cause {
-    fileprivate func sentence(_ request: TransferRequest, _ proxy: ProxyRequest) -> String {
+    fileprivate func sentence(_ request: SharedRequest, _ proxy: ProxyRequest) -> String {
         switch self {
         case .proxyLoginRefused: "the proxy at \(proxy.place), requires a login or rejected the one sent"
         case .proxyRefused where proxy.kind == .socks5h:

@@ -3,7 +3,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 extension EasyHandle {
-    func apply(_ proxy: ProxyRequest, for request: TransferRequest) throws(TransferFailure) {
+    func apply(_ proxy: ProxyRequest, for request: SharedRequest) throws(TransferFailure) {
         guard (1...65_535).contains(proxy.port), proxy.host.isPlainHost else {
             throw TransferFailure(.internalError, "invalid host or port of the proxy", cause: .proxyUnreachable)
         }
@@ -47,9 +47,9 @@ extension ProxyRequest {
     }
 }
 
-extension TransferRequest {
+extension SharedRequest {
     /// Whether the request goes through a CONNECT tunnel of its proxy.
-    var isTunnelled: Bool { url.origin.scheme == .https && proxy.map { $0.kind != .socks5h } ?? false }
+    var isTunnelled: Bool { value.url.origin.scheme == .https && value.proxy.map { $0.kind != .socks5h } ?? false }
 }
 
 extension ProxyRequest.Kind {

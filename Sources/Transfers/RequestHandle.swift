@@ -1,5 +1,6 @@
 internal import CCurl
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// An easy handle with the options of one request, and the memory that libcurl uses for it.
 struct RequestHandle {
@@ -10,7 +11,7 @@ struct RequestHandle {
 
     /// - Parameter template: see `EasyHandle.template`.
     init(
-        _ request: borrowing TransferRequest, _ prepared: Prepared, from template: EasyHandle
+        _ request: SharedRequest, _ prepared: Prepared, from template: EasyHandle
     ) throws(TransferFailure) {
         let hasBody = request.sendsBody
         var lines = try HeaderLines(request, hasBody: hasBody, login: prepared.login?.authorization)

@@ -19,7 +19,7 @@ extension EasyHandle {
     }
 
     /// Sets the options that depend on the request.
-    func apply(_ request: TransferRequest, hasBody: Bool) throws(TransferFailure) {
+    func apply(_ request: SharedRequest, hasBody: Bool) throws(TransferFailure) {
         try request.checkCombination()
         if let proxy = request.proxy { try apply(proxy, for: request) }
         for handshake in request.handshakes { try apply(handshake) }
@@ -53,7 +53,7 @@ extension EasyHandle {
 
     /// Makes libcurl only connect, through CONNECT if there is an HTTP proxy. The URL has the scheme http, because with https
     /// libcurl would make a TLS connection through the tunnel.
-    private func openTunnel(_ request: TransferRequest) throws(TransferFailure) {
+    private func openTunnel(_ request: SharedRequest) throws(TransferFailure) {
         try set(CURLOPT_URL, "http://\(request.url.origin.host):\(request.url.origin.port)/")
         try set(CURLOPT_CONNECT_ONLY, true)
         try set(CURLOPT_HTTPPROXYTUNNEL, true)
@@ -90,7 +90,7 @@ extension EasyHandle {
     }
 
     /// Sets the content codings, the speed limits and the size of the receive buffer.
-    private func pace(_ request: TransferRequest) throws(TransferFailure) {
+    private func pace(_ request: SharedRequest) throws(TransferFailure) {
         if request.options.decompresses {
             try set(CURLOPT_ACCEPT_ENCODING, ResponseHeaders.codings.joined(separator: ", "))
         }
@@ -124,7 +124,7 @@ extension EasyHandle {
     }
 
     /// Sets which connections the request may use, and whether later requests may reuse its connection.
-    private func secure(_ request: TransferRequest) throws(TransferFailure) {
+    private func secure(_ request: SharedRequest) throws(TransferFailure) {
         // A connection-level login applies to all streams on the connection.
         let isLogin = !request.handshakes.isEmpty
         // A paused body would delay the other streams on its connection: libcurl reads for all of them, and buffers
@@ -140,32 +140,33 @@ extension EasyHandle {
     }
 }
 
-extension TransferRequest {
+extension SharedRequest {
     var handshakes: [Handshake] {
         var handshakes: [Handshake] = []
-        if let handshake { handshakes.append(handshake) }
-        if let proxyHandshake { handshakes.append(proxyHandshake) }
+        if let handshake = value.handshake { handshakes.append(handshake) }
+        if let handshake = value.proxyHandshake { handshakes.append(handshake) }
         return handshakes
     }
 
     /// Whether libcurl stores a password with the connections of this request.
-    var leavesPassword: Bool { handshakes.contains { $0.scheme == .ntlm } || proxy?.password != nil }
+    var leavesPassword: Bool { handshakes.contains { $0.scheme == .ntlm } || value.proxy?.password != nil }
 
     /// - Throws: `TransferFailure` of kind `internalError` for connection state without an identity, because requests without
     ///   an identity share their connections, and for two logins to the same target.
     func checkCombination() throws(TransferFailure) {
         let marksConnections =
-            trust.isException || clientCertificate != nil || !handshakes.isEmpty || refusesCertificateRequest
-        guard identity != .none || !marksConnections else {  // guard: identity-needed
+            value.trust.isException || value.clientCertificate != nil || !handshakes.isEmpty
+            || value.refusesCertificateRequest
+        guard value.identity != .none || !marksConnections else {  // guard: identity-needed
             throw TransferFailure(.internalError, "request with connection state but without an identity")
         }
         let isClear = handshakes.allSatisfy { handshake in
             switch handshake.target {
-            case .origin: authorization == nil && headers.firstValue(of: "Authorization") == nil
-            case .proxy: proxy.map { $0.kind != .socks5h && $0.authorization == nil } ?? false
+            case .origin: value.authorization == nil && value.headers.firstValue(of: "Authorization") == nil
+            case .proxy: value.proxy.map { $0.kind != .socks5h && $0.authorization == nil } ?? false
             }
         }
-        let isOneEach = proxyHandshake.map { $0.target == .proxy && handshake?.target != .proxy } ?? true
+        let isOneEach = value.proxyHandshake.map { $0.target == .proxy && value.handshake?.target != .proxy } ?? true
         guard isClear && isOneEach else {
             throw TransferFailure(
                 .internalError,

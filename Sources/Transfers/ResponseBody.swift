@@ -15,9 +15,9 @@ struct ResponseBody {
     var isDelivered = false
     let proofs: ServerProofs
 
-    init(_ request: borrowing TransferRequest, _ login: NegotiateLogin?) {
-        proofs = ServerProofs(request, login)
-        share = request.memoryQuota.map { Quota.Share(of: $0) }
+    init(_ job: TransferJob, _ login: NegotiateLogin?) {
+        proofs = ServerProofs(job.request, login)
+        share = job.quotas.memory.map { Quota.Share(of: $0) }
     }
 
     /// The number of bytes in memory above which the body moves to a flow or a store; `nil` for no limit.
@@ -38,9 +38,9 @@ struct ResponseBody {
     }
 
     /// Moves the received bytes to a store.
-    mutating func startStore(_ request: TransferRequest, inMemory: Bool) {
-        store = BodyStore(start: bytes, inMemory: inMemory, disk: request.disk)
-        drop(request.memoryQuota)
+    mutating func startStore(_ quotas: ResponseQuotas, inMemory: Bool) {
+        store = BodyStore(start: bytes, inMemory: inMemory, disk: quotas.disk)
+        drop(quotas.memory)
     }
 
     private mutating func drop(_ quota: Quota?) {

@@ -1,4 +1,5 @@
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// The header sections of one transfer. The sections of a proxy that opens a tunnel come before the sections of the
 /// origin.
@@ -12,7 +13,7 @@ struct ResponseHead {
     /// A lower bound of the bytes that libcurl has read from the body of a refused CONNECT.
     private var refusalBytes = 0
 
-    init(_ request: borrowing TransferRequest) {
+    init(_ request: SharedRequest) {
         ntlm = NTLMWatch(request)
         isFinalPeer = !request.isTunnelled
         switchesProtocol = request.options.switchesProtocol
@@ -51,7 +52,7 @@ struct ResponseHead {
 
     /// Whether this is the response to deliver, whose body may be streamed: not a challenge, not a redirect, and not a 417,
     /// after which libcurl sends the request again without `Expect`.
-    func isFinal(for request: TransferRequest) -> Bool {
+    func isFinal(for request: SharedRequest) -> Bool {
         guard request.options.delivery != .whole, headers.isComplete, headers.status >= 200 || isSwitch else {
             return false
         }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// The transfers that libcurl runs for one engine.
 struct RunningTransfers {

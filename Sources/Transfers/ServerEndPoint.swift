@@ -32,7 +32,7 @@ enum ServerEndPoint {
     }
 }
 
-extension TransferRequest {
+extension SharedRequest {
     /// The hash that the login to the origin is bound to; `nil` for none.
     var boundEndPoint: [UInt8]? { handshakes.first { $0.target == .origin }?.serverEndPoint }
 }

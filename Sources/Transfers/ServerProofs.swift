@@ -1,4 +1,5 @@
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// The proofs expected in a response: that the server is the service of the Kerberos ticket, and that it knows the password
 /// (Digest `rspauth`).
@@ -6,7 +7,7 @@ struct ServerProofs {
     private let login: NegotiateLogin?
     private let checks: [ProofCheck]
 
-    init(_ request: borrowing TransferRequest, _ login: NegotiateLogin?) {
+    init(_ request: SharedRequest, _ login: NegotiateLogin?) {
         self.login = login
         checks = request.proofs.map { $0.makeCheck() }
     }

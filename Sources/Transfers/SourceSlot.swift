@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// A request's body that the client sends through a socket, and the transfer that uploads it. Used on the engine's loop only.
 final class SourceSlot: ReadinessHandler {

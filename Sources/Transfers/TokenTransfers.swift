@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// The transfers whose handshakes a PKCS#11 token signs. A token may be slow or hang, so these transfers run on a separate loop
 /// and thread, which the first of them starts. Used on the loop of the engine that owns this.
@@ -20,7 +21,7 @@ struct TokenTransfers {
     }
 
     /// Whether a transfer has to run on the loop for tokens.
-    func takes(_ request: TransferRequest) -> Bool {
+    func takes(_ request: SharedRequest) -> Bool {
         if isHere { return false }
         if let source = request.source, sources.contains(source) { return true }
         guard let certificate = request.clientCertificate else { return false }
@@ -71,10 +72,10 @@ struct TokenTransfers {
     }
 }
 
-extension TransferRequest {
+extension SharedRequest {
     /// The source of a body that the client sends through a socket; `nil` for any other body.
     var source: BodySourceID? {
-        if case .stream(let stream)? = body { stream.source } else { nil }
+        if case .stream(let stream)? = value.body { stream.source } else { nil }
     }
 }
 
@@ -99,7 +100,7 @@ extension TransferEngine {
                 back: loop, { [port] (outcome: Outcome) in port.value.endElsewhere(id, outcome) },
                 { engine, done in
                     if let source { engine.adopt(source.value, as: request.source) }
-                    engine.begin(TransferJob(id: id, request: request, completion: done), prepared.value)
+                    engine.begin(TransferJob(id: id, request: request, job.quotas, completion: done), prepared.value)
                 })
         } catch {
             settle(job.completion, .failure(error))

@@ -1,6 +1,7 @@
 internal import CCurl
 internal import EventLoop
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// Bodies that are delivered while they are received.
 extension TransferEngine {
@@ -90,7 +91,7 @@ extension TransferEngine {
         }
     }
 
-    func source(of request: TransferRequest) throws(TransferFailure) -> SourceSlot? {
+    func source(of request: SharedRequest) throws(TransferFailure) -> SourceSlot? {
         guard case .stream(let stream)? = request.body else { return nil }
         guard let slot = sources[stream.source] else {
             throw TransferFailure(.internalError, "the request's body no longer exists")

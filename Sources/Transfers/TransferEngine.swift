@@ -2,6 +2,7 @@ internal import CCurl
 public import EventLoop
 internal import Synchronization
 public import WatchwordCore
+internal import WatchwordProtocol
 
 /// Runs libcurl transfers on an event loop, with one connection cache for each identity. A transfer may reuse any
 /// connection in its cache.
@@ -58,9 +59,11 @@ public final class TransferEngine {
     /// This engine, for callers that the compiler does not know to be on the loop.
     public var port: LoopBound<TransferEngine> { LoopBound(self, to: loop) }
 
-    func start(_ request: TransferRequest, completion: @escaping Completion) -> TransferID {
+    func start(
+        _ request: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping Completion
+    ) -> TransferID {
         let id = TransferID.next()
-        begin(TransferJob(id: id, request: request, completion: completion))
+        begin(TransferJob(id: id, request: request, quotas, completion: completion))
         return id
     }
 
@@ -113,9 +116,9 @@ public final class TransferEngine {
         guard let waiting = endWaiting(id) else { return }
         switch prepared {
         case .success(let prepared):
-            var request = waiting.job.request
-            request.timeout = max(.milliseconds(1), waiting.deadline - .now)
-            begin(TransferJob(id: id, request: request, completion: waiting.job.completion), prepared)
+            let job = waiting.job
+            let request = job.request.changed { $0.timeout = max(.milliseconds(1), waiting.deadline - .now) }
+            begin(TransferJob(id: id, request: request, job.quotas, completion: job.completion), prepared)
         case .failure(let failure): settle(waiting.job.completion, .failure(failure))
         }
     }

@@ -5,11 +5,14 @@ final class TransferJob: Sendable {
     typealias Completion = @Sendable (TransferPort.Outcome) -> Void
 
     let id: TransferID
-    let request: TransferRequest
+    let request: SharedRequest
+    let quotas: ResponseQuotas
     /// Called exactly once.
     let completion: Completion
 
-    init(id: TransferID, request: TransferRequest, completion: @escaping Completion) {
-        (self.id, self.request, self.completion) = (id, request, completion)
+    init(
+        id: TransferID, request: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping Completion
+    ) {
+        (self.id, self.request, self.quotas, self.completion) = (id, request, quotas, completion)
     }
 }

@@ -214,7 +214,7 @@ extension TransferFailure {
     /// access_denied, decrypt_error and certificate_required (RFC 8446 section 6).
     fileprivate static let certificateAlerts: Set<Int> = [40, 42, 43, 44, 45, 46, 48, 49, 51, 116]
 
-    fileprivate init(_ kind: Kind, for request: TransferRequest, _ facts: ServerTrustFacts) {
+    fileprivate init(_ kind: Kind, for request: SharedRequest, _ facts: ServerTrustFacts) {
         let origin = request.url.origin
         let problems = facts.problems.map(\.rawValue).sorted().joined(separator: ", ")
         let reason = problems.isEmpty ? "" : " (\(problems))"

@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import WatchwordCore
+internal import WatchwordProtocol
 
 /// The start time of a transfer, and the rate limits of its bodies.
 struct TransferTiming {
@@ -10,7 +11,7 @@ struct TransferTiming {
     var pausedUntil: ContinuousClock.Instant?
     var resuming: LoopTimer?
 
-    init(_ request: borrowing TransferRequest) {
+    init(_ request: SharedRequest) {
         down = request.options.maxBytesPerSecond.map { RateLimiter(bytesPerSecond: $0, now: start) }
         up = down
     }

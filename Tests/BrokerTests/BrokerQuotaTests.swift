@@ -154,9 +154,9 @@ import WatchwordProtocol
         let stage = Stage { $0.quotaLimits.responseBytes = crowd.limit(1000) }
         let (first, second) = clients(crowd, stage)
         _ = first.fetch()
-        let ofFirst = try #require(stage.transfers.requests.last?.memoryQuota)
+        let ofFirst = try #require(stage.transfers.lastQuotas.memory)
         _ = second.fetch()
-        let ofSecond = try #require(stage.transfers.requests.last?.memoryQuota)
+        let ofSecond = try #require(stage.transfers.lastQuotas.memory)
         ofFirst.take(600)
         #expect(ofSecond.hasRoom(for: 400) && !ofSecond.hasRoom(for: 401))
         ofFirst.release(600)
@@ -168,7 +168,7 @@ import WatchwordProtocol
         let stage = Stage { $0.quotaLimits.diskBytes = crowd.limit(1000) }
         let (first, second) = clients(crowd, stage)
         _ = first.fetch()
-        let ofFirst = try #require(stage.transfers.requests.last?.disk)
+        let ofFirst = try #require(stage.transfers.lastQuotas.disk)
         let attach = #"{"url":"http://h/","method":"PUT","body":{"type":"attach"}}"#
         _ = second.call("fetch/start", attach)
         let source = try #require(stage.transfers.sources.keys.max { $0.value < $1.value })
@@ -177,7 +177,7 @@ import WatchwordProtocol
         #expect(ofSecond.hasRoom(for: 400) && !ofSecond.hasRoom(for: 401))
         ofFirst.release(600)
         #expect(ofSecond.hasRoom(for: 1000))
-        #expect(stage.transfers.requests.last?.disk === ofSecond)
+        #expect(stage.transfers.lastQuotas.disk === ofSecond)
     }
 
     /// A copy of a request body counts like a body in a message.

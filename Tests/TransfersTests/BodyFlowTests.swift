@@ -63,11 +63,11 @@ import WatchwordProtocol
         defer { server.stop() }
         try await withEngine { engine in
             let quota = Quota(1500)
-            var request = streamed(server.url, .beyond(1 << 20))
-            request.memoryQuota = quota
-            let first = try await engine.exchange(request).get()
+            let request = streamed(server.url, .beyond(1 << 20))
+            let quotas = ResponseQuotas(memory: quota)
+            let first = try await engine.exchange(request, quotas).get()
             #expect(first.openBody == nil && first.body.count == 1000 && quota.usage == 1000)
-            let second = try await engine.exchange(request).get()
+            let second = try await engine.exchange(request, quotas).get()
             #expect(second.body.isEmpty && quota.usage == 1000)
             let open = try #require(second.openBody)
             let ended = delivery(engine, open.transfer)

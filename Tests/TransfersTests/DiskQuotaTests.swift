@@ -104,9 +104,8 @@ import WatchwordCore
         try await withEngine { engine in
             var request = request(server.url)
             request.options.delivery = .beyond(1000)
-            request.disk = disk
             request.options.maxBodyBytes = 64 << 20
-            let failure = try #require(await engine.exchange(request).failure)
+            let failure = try #require(await engine.exchange(request, ResponseQuotas(disk: disk)).failure)
             #expect(failure.kind == .quotaExceeded)
             #expect(failure.detail.contains("all connections of this program ("))
             #expect(failure.detail.contains("of 2097152 bytes in use"))

@@ -25,10 +25,16 @@ func withEngine<Value>(
 
 extension RemoteEngine {
     /// Waits for the end of one exchange; every exchange of a test has a timeout.
-    func exchange(_ request: TransferRequest) async -> Outcome {
+    func exchange(_ request: TransferRequest, _ quotas: ResponseQuotas = ResponseQuotas()) async -> Outcome {
         await withCheckedContinuation { continuation in
-            _ = start(request) { continuation.resume(returning: $0) }
+            _ = start(Boxed(request), quotas) { continuation.resume(returning: $0) }
         }
+    }
+}
+
+extension RemoteEngine {
+    func start(_ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void) -> TransferID {
+        start(Boxed(request), ResponseQuotas(), completion: completion)
     }
 }
 

@@ -27,9 +27,11 @@ final class RemoteEngine: TransferPort {
         return value
     }
 
-    func start(_ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void) -> TransferID {
+    func start(
+        _ request: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping @Sendable (Outcome) -> Void
+    ) -> TransferID {
         let id = TransferID.next()
-        let job = TransferJob(id: id, request: request, completion: completion)
+        let job = TransferJob(id: id, request: request, quotas, completion: completion)
         if !thread.post({ $0.begin(job) }) { completion(.failure(.shutDown)) }
         return id
     }

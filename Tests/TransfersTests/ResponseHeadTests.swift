@@ -1,5 +1,6 @@
 import Testing
 import WatchwordCore
+import WatchwordProtocol
 
 @testable import Transfers
 
@@ -7,13 +8,14 @@ import WatchwordCore
     private func head(
         _ lines: String..., url: String = "http://a.example/", through proxy: ProxyRequest? = nil,
         delivery: BodyDelivery = .fromHeader
-    ) -> (head: ResponseHead, request: TransferRequest) {
+    ) -> (head: ResponseHead, request: SharedRequest) {
         var request = request(url)
         request.proxy = proxy
         request.options.delivery = delivery
-        var head = ResponseHead(request)
+        let shared = SharedRequest(request)
+        var head = ResponseHead(shared)
         for line in lines { add(line, to: &head) }
-        return (head, request)
+        return (head, shared)
     }
 
     private func add(_ line: String, to head: inout ResponseHead) {
@@ -76,9 +78,10 @@ import WatchwordCore
     func aRequestedSwitchIsTheResponse(status: Int, isFinal: Bool, hasNotSwitched: Bool) {
         var request = request("http://a.example/")
         (request.options.delivery, request.options.switchesProtocol) = (.fromHeader, true)
-        var head = ResponseHead(request)
+        let shared = SharedRequest(request)
+        var head = ResponseHead(shared)
         for line in ["HTTP/1.1 \(status) Text", ""] { add(line, to: &head) }
-        #expect(!head.isUnrequestedSwitch && head.isFinal(for: request) == isFinal)
+        #expect(!head.isUnrequestedSwitch && head.isFinal(for: shared) == isFinal)
         #expect(head.hasNotSwitched == hasNotSwitched && head.isRefusal == hasNotSwitched)
     }
 }

@@ -116,7 +116,7 @@ struct MachineRun {
             netrcReadings += 1
             let logins = (netrc ?? []).filter { query.includes(machine: $0.machine) }
             take(table.handle(.foundInNetrc(logins, .netrc), of: id, environment))
-        case .transfer(let request): requests.append(request)
+        case .transfer(let request): requests.append(request.value)
         case .ask(let challenge, .client), .ask(let challenge, .handler):
             challenges.append(challenge)
             respondents.append(challenge.isForHandler ? .handler : .client)

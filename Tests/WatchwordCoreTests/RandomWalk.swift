@@ -200,7 +200,7 @@ struct RandomWalk {
         fetches[id]?.steps += 1
         if fetch.steps > Self.longestFetch { problem = "\(id) does not end" }
         switch command {
-        case .transfer(let request): serve(request, for: id)
+        case .transfer(let request): serve(request.value, for: id)
         case .ask where chance(1, in: 12):
             let orders = table.handle(.unanswered, of: id, environment)
             checkSilence(orders, of: id)

@@ -133,7 +133,7 @@ extension RandomWalk {
             } else {
                 proven.remove(fetch)
             }
-            check(request, of: fetch, known)
+            check(request.value, of: fetch, known)
         default: pending[fetch] = command
         }
     }

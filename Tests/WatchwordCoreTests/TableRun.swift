@@ -63,7 +63,7 @@ struct TableRun {
     func isWaiting(_ id: FetchID) -> Bool { pending[id] == .wait }
 
     func request(_ id: FetchID) -> TransferRequest? {
-        if case .transfer(let request)? = pending[id] { request } else { nil }
+        if case .transfer(let request)? = pending[id] { request.value } else { nil }
     }
 
     func question(_ id: FetchID) -> Challenge? {
@@ -204,7 +204,7 @@ struct TableRun {
         pending[id] = command
         switch command {
         case .transfer(let request):
-            requests[id, default: []].append(request)
+            requests[id, default: []].append(request.value)
             if let authorization = request.authorization { sent.append(authorization.revealed) }
         case .ask(let challenge, let respondent): challenges.append((id, challenge, respondent))
         case .lookUp: lookUps += 1

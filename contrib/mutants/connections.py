@@ -57,7 +57,7 @@ CONNECTIONS = [
     ("copies-in-memory-counted", STATEMENT, "", "TransfersTests.DiskQuotaTests"),
     ("copies-in-memory-of-a-connection", "quotas.requests", "nil", "BrokerTests.BrokerQuotaTests"),
     ("disk-reserve", " min", " 0 * min", "TransfersTests.DiskQuotaTests"),
-    ("disk-quota-responses", STATEMENT, "request.memoryQuota = quotas?.responses", "BrokerTests.BrokerQuotaTests"),
+    ("disk-quota-responses", STATEMENT, "let quotas = ResponseQuotas(memory: held?.responses)", "BrokerTests.BrokerQuotaTests"),
     ("disk-quota-uploads", "quotas.disk", "nil", "BrokerTests.BrokerQuotaTests"),
     ("unrequested-switch", "isSwitch &&", "false && isSwitch &&", "TransfersTests.ResponseTests"),
     ("key-derivation-rounds", " else", " * 1000 else", "Tests/EndToEnd/test_client_certificates.py"),

@@ -54,7 +54,7 @@ final class ScriptLoader {
         options.delivery = .whole
         let request = TransferRequest(url: parsed, method: "GET", timeout: Self.timeout, options)
         let current = generation
-        _ = fetches.ports.transfers.start(request) { [reference] outcome in
+        _ = fetches.ports.transfers.start(Boxed(request), ResponseQuotas()) { [reference] outcome in
             let completion: Completion = { result in
                 reference.post { desk in desk.scriptFetched(url, result, generation: current) }
             }

@@ -143,17 +143,16 @@ final class FetchRouter {
 
     // MARK: Transfers
 
-    private func start(_ request: TransferRequest, for fetch: RunningFetch) {
+    private func start(_ request: SharedRequest, for fetch: RunningFetch) {
         if fetch.needsLogin, request.authorization == nil {
             fetch.needsLogin = false
             return report(.received(.challenge(of: request.url.origin)), of: fetch.id)
         }
         desks.bodies.dropOpenBody(of: fetch)
         let id = fetch.id
-        var request = request
-        let quotas = fetch.owner.flatMap { clients[$0.connection]?.quotas }
-        (request.memoryQuota, request.disk) = (quotas?.responses, quotas?.disk)  // guard: disk-quota-responses
-        let transfer = ports.transfers.start(request) { [broker = reference.broker] outcome in
+        let held = fetch.owner.flatMap { clients[$0.connection]?.quotas }
+        let quotas = ResponseQuotas(memory: held?.responses, disk: held?.disk)  // guard: disk-quota-responses
+        let transfer = ports.transfers.start(request, quotas) { [broker = reference.broker] outcome in
             broker.assumeIsolated { $0.desks.fetches.transferEnded(outcome, of: id) }
         }
         (fetch.transfer, fetch.waitTimer) = (transfer, nil)

@@ -5,7 +5,7 @@ struct ConnectionAuthentication: Sendable, Equatable {
     struct Login: Sendable, Equatable {
         var challenger: Challenger
         var method: AuthenticationMethod
-        var credential: LoginCredential
+        @Indirect var credential: LoginCredential
 
         static func == (left: Login, right: Login) -> Bool {
             left.challenger == right.challenger && left.method == right.method
@@ -18,7 +18,7 @@ struct ConnectionAuthentication: Sendable, Equatable {
     /// The connection-level login (NTLM or Negotiate).
     var handshake: Login?
     var trust: TrustDecision?
-    var certificate: CertificateCredential?
+    @IndirectOptional var certificate: CertificateCredential?
     /// The number of a program's connection to a front, if the program logs in by itself with a scheme that authenticates
     /// connections.
     var program: Int?

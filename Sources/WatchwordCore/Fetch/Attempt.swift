@@ -3,7 +3,7 @@ internal import WatchwordProtocol
 /// An attempt to log in to one protection space with one credential.
 struct Attempt: Sendable, Equatable {
     var challenge: AnswerableChallenge
-    var space: ProtectionSpace
+    @Indirect var space: ProtectionSpace
     private(set) var candidate: Candidate
     /// Whether the credential is sent before a challenge in this fetch.
     var isPreemptive = false
@@ -13,7 +13,7 @@ struct Attempt: Sendable, Equatable {
     private(set) var repeats = Repeats()
     /// The Digest exchange of the last request, which the server's proof (`rspauth`) has to match; `nil` for any other
     /// scheme.
-    var digestExchange: DigestExchange?
+    @IndirectOptional var digestExchange: DigestExchange?
     /// The certificate hash of the connection that challenged, to which a Negotiate ticket is bound
     /// (`tls-server-end-point`, RFC 5929 section 4).
     var serverEndPoint: [UInt8]?

@@ -2,7 +2,7 @@ internal import WatchwordProtocol
 
 /// A credential that may be tried, and its source.
 struct Candidate: Sendable, Equatable {
-    var credential: LoginCredential
+    @Indirect var credential: LoginCredential
     var source: CredentialSource
     /// See `Attempt.item`.
     var item: String?

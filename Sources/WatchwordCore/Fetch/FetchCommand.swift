@@ -3,7 +3,7 @@ public import WatchwordProtocol
 /// The next action for a fetch. The fetch waits for its outcome, except after `finish` and `fail`.
 public indirect enum FetchCommand: Sendable, Equatable {
     /// Make this request; then report `received` or `failed`.
-    case transfer(TransferRequest)
+    case transfer(SharedRequest)
     /// Send this challenge to the respondent; then report `answered`, `unanswered` or `notAsked`.
     case ask(Challenge, Respondent)
     /// Ask a person for consent; then report `confirmed`.

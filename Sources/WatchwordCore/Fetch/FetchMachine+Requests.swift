@@ -94,7 +94,7 @@ extension FetchMachine {
         exchanges += 1
         logins.auditUses(&context)
         certificate.recordUse(logins.search.situation, &context)
-        let request = request(timeout: timeout, &context)
+        let request = SharedRequest(request(timeout: timeout, &context))
         let events = intent.plan.reportsExchanges ? [FetchEvent.requested(SentRequest(request, logins.outgoing))] : []
         return FetchStep(.transfer(request), events: events)
     }

@@ -30,17 +30,17 @@ public struct FetchPlan: Sendable, Equatable {
     /// Whether the client can send a body from a socket again (`fetch/needBody`).
     public var canResendBody = false
     /// The fetch's own credential; valid for the origin of `url` only.
-    public var credential: LoginCredential?
+    @IndirectOptional public var credential: LoginCredential?
     /// User and password of the URL; valid for its origin only, and only after a challenge.
     public var userInfo: UserInfo?
     public var proxy: Proxy
     /// The credential for the proxy that the fetch names; valid for no other proxy.
-    public var proxyCredential: LoginCredential?
+    @IndirectOptional public var proxyCredential: LoginCredential?
     public var trust: TrustMode
     /// The SHA-256 hash of the only acceptable public key, also after redirects.
     public var pinnedKey: [UInt8]?
     /// The client certificate for the origin of `url`.
-    public var certificate: CertificateCredential?
+    @IndirectOptional public var certificate: CertificateCredential?
     public var originLogin = OriginLogin.broker
     /// Whether the fetch is a request of the broker to an authorization server, for which no token is obtained.
     public var isLoginStep = false
@@ -100,8 +100,8 @@ public struct FetchPlan: Sendable, Equatable {
         case .none: proxy = .none
         case .named(let named):
             proxy = .named(try ProxyEndpoint(named.url))
-            proxyCredential = named.credential
-            if proxyCredential == nil { proxyCredential = try Self.credential(in: named.userInfo) }
+            let inURL = try Self.credential(in: named.userInfo)
+            proxyCredential = named.credential ?? inURL
         }
         trust = params.tls.trust
         pinnedKey = params.tls.pin.flatMap { Hexadecimal.bytes($0.spkiSha256) }

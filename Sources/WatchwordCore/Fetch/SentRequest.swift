@@ -12,7 +12,7 @@ public struct SentRequest: Sendable, Equatable {
     public var login: FetchRunResult.Authentication?
     public var proxyLogin: FetchRunResult.Authentication?
 
-    init(_ request: TransferRequest, _ outgoing: Outgoing) {
+    init(_ request: SharedRequest, _ outgoing: Outgoing) {
         method = request.method
         url = request.url.text
         let origin = request.url.origin
@@ -26,7 +26,7 @@ public struct SentRequest: Sendable, Equatable {
     private static let redacted = "[redacted]"
 
     /// Returns the header fields in libcurl's order.
-    private static func fields(_ request: TransferRequest, isForwarded: Bool) -> [HeaderField] {
+    private static func fields(_ request: SharedRequest, isForwarded: Bool) -> [HeaderField] {
         var fields = [HeaderField("Host", String(request.url.origin.text.drop { $0 != ":" }.dropFirst(3)))]
         if isForwarded, let proxy = request.proxy, let login = shown(proxy.authorization, request.proxyHandshake) {
             fields.append(HeaderField("Proxy-Authorization", login))

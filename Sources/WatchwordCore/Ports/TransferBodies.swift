@@ -95,16 +95,20 @@ extension TransferRequest {
     /// The size in bytes above which a request body is announced with `Expect: 100-continue`, so that a challenge
     /// arrives before the body is sent. A body of unknown size is always announced.
     public static let announcedBodyBytes = 1 << 20
+}
 
+extension SharedRequest {
     /// Whether a body is sent. Methods whose meaning includes a body send an empty one with its length (RFC 9110
     /// section 8.6).
-    public var sendsBody: Bool { method != "HEAD" && (body != nil || ["POST", "PUT", "PATCH"].contains(method)) }
+    public var sendsBody: Bool {
+        value.method != "HEAD" && (value.body != nil || ["POST", "PUT", "PATCH"].contains(value.method))
+    }
 
     /// Whether to wait for a challenge or `100 Continue` before sending the body (RFC 9110 section 10.1.1).
     public var announcesBody: Bool {
-        switch body {
-        case .bytes(let bytes)?: bytes.count > Self.announcedBodyBytes
-        case .stream(let stream)?: stream.size.map { $0 > Self.announcedBodyBytes } ?? true
+        switch value.body {
+        case .bytes(let bytes)?: bytes.count > TransferRequest.announcedBodyBytes
+        case .stream(let stream)?: stream.size.map { $0 > TransferRequest.announcedBodyBytes } ?? true
         case nil: false
         }
     }

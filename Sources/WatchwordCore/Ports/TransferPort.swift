@@ -17,11 +17,6 @@ public struct TransferRequest: Sendable, Equatable {
     public var deniedAddresses = AddressRules()
     /// The time limit for the whole exchange, including name resolution and connecting.
     public var timeout: Duration
-    /// The quota for the response in memory. Once the quota is used up, a body is streamed or written to a file even
-    /// below the threshold of `options.delivery`.
-    public var memoryQuota: Quota?
-    /// The quota for the response in temporary files; `nil` for none.
-    public var disk: Quota?
     public var identity = ConnectionIdentity.none
     public var trust = TrustPolicy.verify
     /// Used when the server requests a certificate; requires an identity.
@@ -52,6 +47,20 @@ public struct TransferRequest: Sendable, Equatable {
         self.timeout = timeout
         self.options = options
     }
+}
+
+/// A request on its way to the transfer adapter. Copying the request itself is expensive.
+public typealias SharedRequest = Boxed<TransferRequest>
+
+/// The quotas for one response; `nil` for none.
+public struct ResponseQuotas: Sendable {
+    /// The quota for the response in memory. Once it is used up, a body is streamed or written to a file even below the
+    /// threshold of `TransferOptions.delivery`.
+    public var memory: Quota?
+    /// The quota for the response in temporary files.
+    public var disk: Quota?
+
+    public init(memory: Quota? = nil, disk: Quota? = nil) { (self.memory, self.disk) = (memory, disk) }
 }
 
 /// A response with any status.
@@ -222,7 +231,9 @@ public protocol TransferPort: Sendable {
     typealias Delivery = Result<Int, TransferFailure>
 
     /// Starts one exchange. `completion` is called exactly once.
-    func start(_ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void) -> TransferID
+    func start(
+        _ request: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping @Sendable (Outcome) -> Void
+    ) -> TransferID
 
     /// Ends the transfer within milliseconds with `.cancelled`, unless it has ended. An open body is dropped.
     func cancel(_ id: TransferID)

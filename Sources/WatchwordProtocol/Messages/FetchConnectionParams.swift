@@ -5,7 +5,7 @@ public enum ProxyChoice: Sendable, Equatable {
     /// The configured proxy, if any.
     case configured
     case none
-    case named(NamedProxy)
+    indirect case named(NamedProxy)
 }
 
 /// A proxy that a fetch names.

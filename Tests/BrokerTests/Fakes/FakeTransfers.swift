@@ -14,6 +14,7 @@ final class FakeTransfers: TransferPort {
         var last = 0
         var open: [Int: Open] = [:]
         var requests: [TransferRequest] = []
+        var lastQuotas = ResponseQuotas()
         var cancelled: [Int] = []
         var bodies: [TransferID: FakeBody] = [:]
         var attached: [TransferID] = []
@@ -41,14 +42,21 @@ final class FakeTransfers: TransferPort {
     /// All requests so far.
     var requests: [TransferRequest] { state.withLock { $0.requests } }
 
+    /// The quotas of the last request.
+    var lastQuotas: ResponseQuotas { state.withLock { $0.lastQuotas } }
+
     var openCount: Int { state.withLock { $0.open.count } }
 
     var cancelledCount: Int { state.withLock { $0.cancelled.count } }
 
-    func start(_ request: TransferRequest, completion: @escaping @Sendable (Outcome) -> Void) -> TransferID {
+    func start(
+        _ shared: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping @Sendable (Outcome) -> Void
+    ) -> TransferID {
         state.withLock { state in
+            let request = shared.value
             state.last += 1
             state.requests.append(request)
+            state.lastQuotas = quotas
             state.started.append(state.last)
             state.open[state.last] = Open(request: request, completion: completion)
             return TransferID(value: state.last)
