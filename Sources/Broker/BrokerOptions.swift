@@ -25,8 +25,11 @@ public struct BrokerOptions: Sendable {
     /// The rules for tokens of OAuth: those of the configuration and the presets, those of the longest resources first.
     public var oauthRules: [OAuthRule] = [] { didSet { tokens = OAuthRules(oauthRules) } }
     private(set) var tokens = OAuthRules([])
-    /// Whether a netrc file or a command can supply logins.
-    var usesNetrc: Bool { netrcFile != nil || !credentialCommands.isEmpty }
+    /// The rules for all fetches.
+    var rules: FetchRules {
+        FetchRules(
+            hosts: hosts, schemes: schemes, usesNetrc: netrcFile != nil || !credentialCommands.isEmpty, tokens: tokens)
+    }
     /// The fronts that are open as long as the broker runs.
     public var fronts = FrontOptions()
     public var quotaLimits = QuotaLimits()

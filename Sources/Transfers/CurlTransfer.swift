@@ -148,17 +148,15 @@ final class CurlTransfer {
     }
 
     func record(header line: UnsafeRawBufferPointer) -> Bool {
-        guard head.append(line) else {
-            stopped = .headersTooLarge
-            return false
-        }
-        guard head.passes(line) else { return false }  // guard: ntlm-challenge-is-looked-at
+        let appended = head.append(line)
+        if case .tooLarge = appended { stopped = .headersTooLarge }
+        guard appended == .field || appended == .edge else { return false }
         if job.request.url.origin.scheme == .https, connections.origin == nil {
             connections.findOrigin(on: easy)
             if connections.origin != nil { head.recordOrigin() }
         }
         // Only the status line and the end of the section decide something.
-        guard head.isAtEdge else { return true }
+        guard appended == .edge else { return true }
         if head.headers.isComplete, head.headers.status == 401 { connections.recordEndPoint(on: easy) }
         guard !head.isUnrequestedSwitch, head.framingProblem == nil, hasSafeContentCoding else {
             stopped = .malformedResponse
@@ -193,9 +191,10 @@ final class ReadyResponses {
 extension SharedRequest {
     /// The speed below which the transfer fails. A streamed body has a default limit, so that it cannot stall forever.
     var slowest: LowSpeed? {
-        if value.options.switchesProtocol { return nil }
-        if let limit = value.options.lowSpeed { return limit }
-        return value.options.delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil
+        let options = value.options
+        if options.switchesProtocol { return nil }
+        if let limit = options.lowSpeed { return limit }
+        return options.delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil
     }
 
     /// Whether the method is safe (RFC 9110 section 9.2.1).

@@ -44,14 +44,26 @@ struct HeaderLines {
 
     /// libcurl sends a field with an empty value only if the line ends with a semicolon (CURLOPT_HTTPHEADER(3)).
     private mutating func append(_ field: HeaderField) throws(TransferFailure) {
-        var line = field.name
-        line += field.value.isEmpty ? ";" : ": "
-        line += field.value
-        try append(line: line)
+        try append(line: field.name, field.value.isEmpty ? ";" : ": ", field.value)
     }
 
-    private mutating func append(line: String) throws(TransferFailure) {
-        try append(line, isClean: !line.utf8.contains { Self.breaksLine($0) })
+    /// Appends a line of up to three parts.
+    private mutating func append(
+        line first: String, _ second: String = "", _ third: String = ""
+    ) throws(TransferFailure) {
+        let longest = first.utf8.count + second.utf8.count + third.utf8.count
+        let appended = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: longest + 1) { buffer in
+            var line = TextWriter(buffer)
+            line.write(first)
+            line.write(second)
+            line.write(third)
+            let isClean = !line.written.contains(where: Self.breaksLine)
+            line.write("\0")
+            return Result { () throws(TransferFailure) in
+                try append(UnsafeRawPointer(buffer.baseAddress)?.assumingMemoryBound(to: CChar.self), isClean: isClean)
+            }
+        }
+        try appended.get()
     }
 
     /// Assembles the line in memory that is wiped; libcurl copies it to its own memory, which is also wiped.
@@ -63,7 +75,7 @@ struct HeaderLines {
         }
     }
 
-    private mutating func append(_ line: UnsafePointer<CChar>, isClean: Bool) throws(TransferFailure) {
+    private mutating func append(_ line: UnsafePointer<CChar>?, isClean: Bool) throws(TransferFailure) {
         guard isClean else { throw Self.brokenLine }
         guard let longer = curl_slist_append(list, line) else {
             throw TransferFailure(.outOfMemory, "out of memory for a header line")

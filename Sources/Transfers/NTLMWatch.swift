@@ -45,6 +45,7 @@ struct NTLMWatch {
     /// - Returns: whether libcurl may continue. After a refusal it may read to the end of the section, so that the response
     ///   is complete; it answers a challenge only after that.
     mutating func receive(_ line: UnsafeRawBufferPointer, of response: ResponseHeaders) -> Bool {
+        guard !attempts.isEmpty else { return true }
         for index in attempts.indices {
             let isOrigin = attempts[index].target == .origin
             let fields = NTLMField.elements(of: line, named: isOrigin ? "WWW-Authenticate:" : "Proxy-Authenticate:")

@@ -28,17 +28,24 @@ struct ResponseHead {
     /// Called when the transfer uses an existing connection to the origin.
     mutating func recordOrigin() { isFinalPeer = true }
 
-    /// Adds one line, which includes its line end. Returns `false` if the section is too large.
-    mutating func append(_ line: UnsafeRawBufferPointer) -> Bool {
-        refusalBytes = 0
-        return headers.append(line)
+    enum Appended {
+        /// The line is within a section, and decides nothing.
+        case field
+        /// The line is a status line, or the last one of a section.
+        case edge
+        /// The section is too large.
+        case tooLarge
+        /// libcurl must not continue.
+        case refused
     }
 
-    /// Whether the last line was a status line, or the section is complete.
-    var isAtEdge: Bool { headers.isAtStart || headers.isComplete }
-
-    /// Whether libcurl may continue after a line that `append` has added.
-    mutating func passes(_ line: UnsafeRawBufferPointer) -> Bool { ntlm.receive(line, of: headers) }
+    /// Adds one line, which includes its line end.
+    mutating func append(_ line: UnsafeRawBufferPointer) -> Appended {
+        refusalBytes = 0
+        guard headers.append(line) else { return .tooLarge }
+        guard ntlm.receive(line, of: headers) else { return .refused }  // guard: ntlm-challenge-is-looked-at
+        return headers.isAtStart || headers.isComplete ? .edge : .field
+    }
 
     /// Records that libcurl opens a connection, and returns whether it may.
     mutating func mayConnect() -> Bool { ntlm.connect() }

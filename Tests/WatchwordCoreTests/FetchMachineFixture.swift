@@ -49,7 +49,7 @@ struct MachineRun {
 
     private var environment: FetchEnvironment {
         FetchEnvironment(
-            now: now, usesNetrc: netrc != nil, tokens: tokens, clientNonces: .fixed("client-nonce"))
+            now: now, Boxed(FetchRules(usesNetrc: netrc != nil, tokens: tokens)), clientNonces: .fixed("client-nonce"))
     }
 
     mutating func start() { take(table.handle(.started, of: id, environment)) }

@@ -101,7 +101,8 @@ struct RandomWalk {
 
     var environment: FetchEnvironment {
         FetchEnvironment(
-            now: now, proxy: proxy, schemes: schemes, usesNetrc: true, clientNonces: .fixed("nonce"))
+            now: now, proxy: proxy, Boxed(FetchRules(schemes: schemes, usesNetrc: true)),
+            clientNonces: .fixed("nonce"))
     }
 
     mutating func chance(_ one: Int, in count: Int) -> Bool { Int.random(in: 0..<count, using: &random) < one }

@@ -37,7 +37,8 @@ struct TableRun {
 
     private var environment: FetchEnvironment {
         FetchEnvironment(
-            now: now, proxy: proxy, schemes: schemes, usesNetrc: usesNetrc, tokens: tokens,
+            now: now, proxy: proxy,
+            Boxed(FetchRules(schemes: schemes, usesNetrc: usesNetrc, tokens: tokens)),
             clientNonces: .fixed("nonce"))
     }
 

@@ -55,12 +55,14 @@ final class DeskContext {
     let clock: any BrokerClock
     let log: Logger
     /// Changed only by `Broker.reconfigure`.
-    var options: BrokerOptions
+    var options: BrokerOptions { didSet { rules = Boxed(options.rules) } }
+    private(set) var rules: Boxed<FetchRules>
     /// Whether the broker is shutting down and refuses new requests.
     var isClosing = false
 
     init(_ clock: any BrokerClock, _ options: BrokerOptions, _ log: Logger) {
         (self.clock, self.options, self.log) = (clock, options, log)
+        rules = Boxed(options.rules)
     }
 
     var now: Duration { clock.now }

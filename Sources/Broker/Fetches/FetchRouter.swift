@@ -71,8 +71,7 @@ final class FetchRouter {
     var environment: FetchEnvironment {
         FetchEnvironment(
             now: context.now, sinceEpoch: context.clock.sinceEpoch, proxy: desks.upstreams.rule,
-            hosts: context.options.hosts, schemes: context.options.schemes, usesNetrc: context.options.usesNetrc,
-            tokens: context.options.tokens)
+            context.rules)
     }
 
     // MARK: Orders

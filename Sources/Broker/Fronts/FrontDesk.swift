@@ -5,13 +5,17 @@ internal import WatchwordProtocol
 /// Owns the fronts and the requests that their programs have sent. Each request becomes a fetch.
 final class FrontDesk {
     /// A connection of a program.
-    private struct Program {
+    private final class Program {
         let link: any FrontLink
         let front: FrontID
         let isDescendant: Bool
         /// Whether the program has logged in by itself with a scheme that authenticates connections.
         var authorizesConnections = false
         var answer: FrontAnswer?
+
+        init(_ link: any FrontLink, _ front: FrontID, isDescendant: Bool) {
+            (self.link, self.front, self.isDescendant) = (link, front, isDescendant)
+        }
     }
 
     /// The maximum number of fronts that one client process may open.
@@ -194,7 +198,7 @@ final class FrontDesk {
         let subject = front?.subject ?? identity.subject  // guard: front-consent
         if subject != identity.subject { (identity.subject, identity.process) = (subject, nil) }
         let connection = fetches.clients.open(link, peer: identity, left: nil)
-        programs[connection] = Program(link: link, front: id, isDescendant: peer.isDescendant)
+        programs[connection] = Program(link, id, isDescendant: peer.isDescendant)
         fronts[id]?.connections += 1
         return connection
     }
@@ -208,14 +212,13 @@ final class FrontDesk {
     func requested(_ request: FrontRequest, _ body: FrontBody, on connection: ClientConnection) {
         guard let program = programs[connection.id] else { return }
         let answer = FrontAnswer(request, program.link, on: connection.id, at: program.front)
-        programs[connection.id]?.answer = answer
+        program.answer = answer
         if let login = logins[program.front] { return login(answer) }
         do {
-            guard var front = fronts[program.front] else { throw FrontRefusal.closing }
-            defer { fronts[program.front] = front }
-            var exchange = try front.exchange(for: request, body, isDescendant: program.isDescendant)
+            guard let front = fronts[program.front] else { throw FrontRefusal.closing }
+            let exchange = try front.exchange(for: request, body, isDescendant: program.isDescendant)
             if !front.isRestricted, request.authorizesConnection || program.authorizesConnections {
-                programs[connection.id]?.authorizesConnections = true
+                program.authorizesConnections = true
                 exchange.program = connection.id.value
             }
             if front.isRestricted { record(request, of: connection, reason: nil) }

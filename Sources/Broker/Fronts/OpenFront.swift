@@ -2,7 +2,7 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// A front that accepts connections: what it admits, and how its requests become fetches.
-struct OpenFront {
+final class OpenFront {
     let id: FrontID
     let address: FrontAddress
     /// The client that opened the front, and gets its restricted requests recorded; `nil` for one of the configuration.
@@ -62,16 +62,16 @@ struct OpenFront {
 
     /// Returns the fetch that answers a request.
     /// - Throws: `FrontRefusal` if the request is not allowed.
-    mutating func exchange(
+    func exchange(
         for request: FrontRequest, _ body: FrontBody, isDescendant: Bool
     ) throws(FrontRefusal) -> FrontExchange {
         requests += 1
-        var exchange = try allowedExchange(for: request, body, isDescendant)
+        let exchange = try allowedExchange(for: request, body, isDescendant)
         exchange.deniedPorts = access.ownPorts
         return exchange
     }
 
-    private mutating func allowedExchange(
+    private func allowedExchange(
         for request: FrontRequest, _ body: FrontBody, _ isDescendant: Bool
     ) throws(FrontRefusal) -> FrontExchange {
         switch access.verdict(request, isDescendant: isDescendant) {
@@ -90,7 +90,7 @@ struct OpenFront {
         }
     }
 
-    private mutating func exchange(
+    private func exchange(
         for request: FrontRequest, _ path: String, _ body: FrontBody, _ usesCredentials: Bool
     ) throws(FrontRefusal) -> FrontExchange {
         guard let (site, url) = site else { throw .notForProxy }

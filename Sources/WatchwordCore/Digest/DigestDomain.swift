@@ -34,7 +34,7 @@ struct DigestDomain: Sendable, Equatable {
 
     private static func place(_ uri: String) -> Place? {
         if uri.hasPrefix("/") && !uri.hasPrefix("//") {
-            guard let parts = try? URLComponentText.components(of: uri[...]) else { return nil }
+            guard let parts = try? URLComponentText.components(of: uri) else { return nil }
             return parts.query == nil
                 ? Place(origin: nil, prefix: ExactText(URLComponentText.removingDotSegments(parts.path))) : nil
         }

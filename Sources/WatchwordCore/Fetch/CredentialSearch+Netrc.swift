@@ -39,7 +39,7 @@ extension CredentialSearch {
     func netrcQuery(
         for asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> NetrcQuery? {
-        guard context.environment.usesNetrc, situation.mayUseStorage(for: space, context),
+        guard context.environment.rules.usesNetrc, situation.mayUseStorage(for: space, context),
             case .server(let origin) = Challenger(space),
             // guard: netrc-behind-a-failed-keyring
             context.keyring.state == .disabled || isKeyringKnown(at: .server(origin), context),

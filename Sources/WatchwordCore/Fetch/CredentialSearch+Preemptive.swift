@@ -20,7 +20,7 @@ extension CredentialSearch {
             // A client or handler in the mode `everything` receives the challenge first.
             !situation.asksFirst(in: entry.space),  // guard: everything-decides-first
             intent.plan.methods?.contains(entry.space.authenticationMethod) ?? true,
-            context.environment.schemes.allow(entry.space.authenticationMethod, at: challenger),
+            context.environment.rules.schemes.allow(entry.space.authenticationMethod, at: challenger),
             !situation[challenger].hasRefused(entry.credential, in: entry.space),
             !isNarrowerStored(than: entry.credential, in: entry.space, context),
             // guard: attempt-refused-meanwhile
@@ -56,7 +56,7 @@ extension CredentialSearch {
         var space = challenge.protectionSpace(at: server)
         space.realm = nil
         guard intent.plan.methods?.contains(space.authenticationMethod) ?? true,
-            context.environment.schemes.allow(space.authenticationMethod, at: server),
+            context.environment.rules.schemes.allow(space.authenticationMethod, at: server),
             challenge.canCarry(credential, at: server), problem(with: credential, at: server, context) == nil,
             // guard: unasked-and-weaker
             !isDowngrade(challenge, server, context, .server), !situation[server].hasRefused(credential, in: space),

@@ -97,6 +97,6 @@ struct CredentialSearch: Sendable {
         guard case .bearer = challenge, space.proxyType == nil, !intent.plan.isLoginStep,
             situation.mayUseStorage(for: space, context)
         else { return nil }
-        return context.environment.tokens.rule(for: chain.hop.url)
+        return context.environment.rules.tokens.rule(for: chain.hop.url)
     }
 }

@@ -29,7 +29,8 @@ extension FetchMachine {
     ) -> FetchStep {
         logins.enterHop(isOtherRoute: isOther)
         do throws(FetchFailure) {
-            if let route = chain.route { try context.environment.hosts.check(route) }  // guard: address-of-a-proxy
+            let hosts = context.environment.rules.hosts
+            if let route = chain.route { try hosts.check(route) }  // guard: address-of-a-proxy
         } catch {
             return fail(error, &context)
         }
@@ -49,7 +50,7 @@ extension FetchMachine {
     /// Follows a redirect, or consults the client before that. Returns `nil` if the response is not a redirect or
     /// redirects are not followed.
     mutating func redirect(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep? {
-        switch logins.search.situation.chain.lead(of: response, context.environment.hosts) {
+        switch logins.search.situation.chain.lead(of: response, context.environment.rules.hosts) {
         case .nowhere: return nil
         case .refused(let failure): return fail(failure, &context)
         case .onward(let next):
@@ -106,7 +107,7 @@ extension FetchMachine {
         if chain.hasOtherRoutes, request.options.connectTimeout == nil {
             request.options.connectTimeout = Limits.upstreamConnect
         }
-        request.deniedAddresses = context.environment.hosts.addresses
+        request.deniedAddresses = context.environment.rules.hosts.addresses
             .denying(portsOfThisMachine: intent.plan.deniedPorts)
         request.proxy = proxyRequest(&context)
         // A forwarding proxy rewrites the request line, so the server receives the origin form in any case (RFC 9112
@@ -128,7 +129,7 @@ extension FetchMachine {
         }
         logins.outgoing.recordProofs(isTunnel: chain.isTunnel)
         request.proofs = logins.outgoing.proofs
-        request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.schemes)
+        request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.rules.schemes)
         request.needsNewConnection = intent.plan.needsNewConnection || logins.needsNewConnection(now: context.now)
         if isTLSOurs { secure(&request) }
         let marks = marks(request)

@@ -69,30 +69,39 @@ public struct FetchEnvironment: Sendable {
     public var clientNonces: ClientNonces
     /// The configured upstreams.
     public var proxy: ProxyRule
-    /// The hosts that the configuration allows and denies (`fetch.allow`, `fetch.deny`).
+    public var rules: Boxed<FetchRules>
+
+    /// A placeholder until the first event, which supplies its own environment.
+    static let none = FetchEnvironment(now: .zero)
+
+    /// - Parameter rules: shared by all environments of a configuration.
+    public init(
+        now: Duration, sinceEpoch: Duration? = nil, proxy: ProxyRule = ProxyRule(),
+        _ rules: Boxed<FetchRules> = Boxed(FetchRules()), clientNonces: ClientNonces = .random
+    ) {
+        self.now = now
+        self.sinceEpoch = sinceEpoch ?? now
+        self.proxy = proxy
+        self.rules = rules
+        self.clientNonces = clientNonces
+    }
+}
+
+/// The rules of the configuration for all fetches.
+public struct FetchRules: Sendable {
+    /// The hosts that are allowed and denied (`fetch.allow`, `fetch.deny`).
     public var hosts: HostRules
-    /// The schemes that the configuration allows, and their order.
+    /// The schemes that are allowed, and their order.
     public var schemes: SchemeRules
     /// Whether the configuration names a netrc file or a command.
     public var usesNetrc: Bool
     /// The rules by which tokens are obtained.
     public var tokens: OAuthRules
 
-    /// A placeholder until the first event, which supplies its own environment.
-    static let none = FetchEnvironment(now: .zero)
-
     public init(
-        now: Duration, sinceEpoch: Duration? = nil, proxy: ProxyRule = ProxyRule(), hosts: HostRules = HostRules(),
-        schemes: SchemeRules = SchemeRules(), usesNetrc: Bool = false,
-        tokens: OAuthRules = OAuthRules([]), clientNonces: ClientNonces = .random
+        hosts: HostRules = HostRules(), schemes: SchemeRules = SchemeRules(), usesNetrc: Bool = false,
+        tokens: OAuthRules = OAuthRules([])
     ) {
-        self.now = now
-        self.sinceEpoch = sinceEpoch ?? now
-        self.proxy = proxy
-        self.hosts = hosts
-        self.schemes = schemes
-        self.usesNetrc = usesNetrc
-        self.tokens = tokens
-        self.clientNonces = clientNonces
+        (self.hosts, self.schemes, self.usesNetrc, self.tokens) = (hosts, schemes, usesNetrc, tokens)
     }
 }

@@ -14,7 +14,7 @@ struct FieldNames {
 
     /// Without regard to ASCII case.
     func contains(_ name: String) -> Bool {
-        lengths & Self.bit(for: name) != 0 && names.contains { $0.equalsIgnoringASCIICase(name) }
+        lengths & Self.bit(for: name) != 0 && names.indices.contains { names[$0].equalsIgnoringASCIICase(name) }
     }
 
     private static func bit(for name: String) -> UInt64 { 1 << min(name.utf8.count, 63) }

@@ -56,7 +56,7 @@ extension LoginResolution {
             query.audience = intent.access.sharingPartition
         }
         query.owner = intent.access.owner  // guard: oauth-owner-of-a-login
-        query.excludedPaths = context.environment.tokens.innerPaths(of: rule)  // guard: oauth-inner-tables
+        query.excludedPaths = context.environment.rules.tokens.innerPaths(of: rule)  // guard: oauth-inner-tables
         // A new token would be refused for the same reason.
         // guard: oauth-once-for-each-purpose
         guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }

@@ -19,7 +19,7 @@ extension LoginResolution {
         let offers = OfferList(
             challenges, malformed: malformed, by: challenger, allowed: intent.plan.methods,
             allowsHandshake: allowsHandshake(side, response), isReadable: search.situation.chain.isReadable(challenger),
-            context.environment.schemes)
+            context.environment.rules.schemes)
         if mayBeTooNarrow, !canWiden(offers, context) { return nil }
         return Question(.login(offers, side), .response(response))
     }

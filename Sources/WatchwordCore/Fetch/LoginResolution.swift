@@ -72,7 +72,7 @@ struct LoginResolution: Sendable {
             guard !search.situation[challenger].hasRejected(challenge, in: space) else { return false }
             return challenge != .negotiate || search.ownCandidate(for: challenge, in: space, context) != nil
         }
-        guard context.environment.schemes.order(for: challenger) == nil, let best = open.first,
+        guard context.environment.rules.schemes.order(for: challenger) == nil, let best = open.first,
             best.strength < AnswerableChallenge.strengthOfToken
         else { return open.first }
         let ready = open.first { challenge in

@@ -23,7 +23,11 @@ public struct FrontAccess: Sendable {
     /// The ports to which CONNECT may open a tunnel. Port 25 is never allowed.
     public var tunnelPorts: Set<Int>
     /// The addresses of all fronts, which no request may have as its target.
-    public var ownAddresses: [FrontAddress]
+    public var ownAddresses: [FrontAddress] {
+        didSet { ownPorts = ownAddresses.compactMap(\.port) }
+    }
+    /// The TCP ports of all fronts.
+    public private(set) var ownPorts: [Int]
 
     /// HTTPS, HTTP (npm and skopeo tunnel to it), SSH, and the alternative HTTPS port.
     public static let defaultTunnelPorts: Set<Int> = [443, 80, 22, 8443]
@@ -36,10 +40,8 @@ public struct FrontAccess: Sendable {
         self.allowedHosts = allowedHosts
         self.tunnelPorts = tunnelPorts
         self.ownAddresses = ownAddresses
+        ownPorts = ownAddresses.compactMap(\.port)
     }
-
-    /// The TCP ports of all fronts.
-    public var ownPorts: [Int] { ownAddresses.compactMap(\.port) }
 
     /// - Parameter isDescendant: whether the peer is a descendant of the process that opened the front. Such a program
     ///   needs no token, because many cannot send one.

@@ -1,7 +1,7 @@
 public import WatchwordProtocol
 
 /// The fetch that answers one request to a front.
-public struct FrontExchange: Sendable {
+public final class FrontExchange {
     /// The largest body with an announced length that is delivered in one piece.
     public static let wholeBodyBytes = 64 << 10
 

@@ -62,7 +62,7 @@ struct FrontHead {
             guard line.minorVersion == 0 else { throw .host }  // guard: front-no-host
             return nil
         }
-        guard host.isEmpty || (try? Origin(scheme: .http, authority: host[...])) != nil else { throw .host }
+        guard host.isEmpty || (try? Origin(scheme: .http, authority: host)) != nil else { throw .host }
         return host
     }
 

@@ -82,9 +82,15 @@ extension [HeaderField] {
     /// Returns the elements of all fields named `name`, which is a list of tokens (RFC 9110 section 5.6.1).
     func elements(of name: String) -> [String] {
         var elements: [String] = []
-        for field in self where field.isNamed(name) {
+        for index in indices where self[index].isNamed(name) {
+            let value = self[index].value
+            // Most fields have one element.
+            if !value.isEmpty, !value.utf8.contains(where: { $0 == UInt8(ascii: ",") || Self.isBlank($0) }) {
+                elements.append(value)
+                continue
+            }
             // Not by characters, which takes much longer than comparing bytes.
-            for part in field.value.utf8.split(separator: UInt8(ascii: ",")) {
+            for part in value.utf8.split(separator: UInt8(ascii: ",")) {
                 var element = part.drop(while: Self.isBlank)
                 while let last = element.last, Self.isBlank(last) { element.removeLast() }
                 if !element.isEmpty { elements.append(String(Substring(element))) }

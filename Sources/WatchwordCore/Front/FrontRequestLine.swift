@@ -7,13 +7,13 @@ struct FrontRequestLine {
     let minorVersion: Int
 
     init(_ line: UnsafeRawBufferPointer) throws(FrontRefusal) {
-        let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
-        guard parts.count == 3, !parts[0].isEmpty, parts[0].count <= 32, parts[0].allSatisfy(\.isTokenCharacter) else {
-            throw .requestLine
-        }
-        minorVersion = try Self.minorVersion(parts[2])
-        method = String(decoding: parts[0], as: UTF8.self)
-        target = try Self.target(UnsafeRawBufferPointer(rebasing: parts[1]), method: method)
+        guard let space = line.firstIndex(of: 0x20), let other = line[(space + 1)...].firstIndex(of: 0x20),
+            !line[(other + 1)...].contains(0x20), (1...32).contains(space),
+            line[..<space].allSatisfy(\.isTokenCharacter)
+        else { throw .requestLine }
+        minorVersion = try Self.minorVersion(line[(other + 1)...])
+        method = String(decoding: line[..<space], as: UTF8.self)
+        target = try Self.target(UnsafeRawBufferPointer(rebasing: line[(space + 1)..<other]), method: method)
     }
 
     /// Whether a request can begin with `byte`. A TLS handshake, for example, does not.
@@ -39,7 +39,10 @@ struct FrontRequestLine {
         // The bytes are not converted to a `String` before this check, because they may contain a password.
         // guard: front-user
         guard isPath || !authority(of: bytes).contains(UInt8(ascii: "@")) else { throw .userInformation }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw .target }
+        // A fast path, because `String(validating:)` is generic code.
+        let isASCII = bytes.allSatisfy { $0 < 0x80 }
+        guard let text = isASCII ? String(decoding: bytes, as: UTF8.self) : String(validating: bytes, as: UTF8.self)
+        else { throw .target }
         if isConnect { return try tunnel(text) }
         if isPath { return .origin(text) }
         if text == "*" {
@@ -76,7 +79,7 @@ struct FrontRequestLine {
         // guard: front-connect-port
         guard !port.isEmpty, port.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .target }
         do {
-            let origin = try Origin(scheme: .https, authority: text[...])
+            let origin = try Origin(scheme: .https, authority: text)
             return .authority(host: origin.host, port: origin.port)
         } catch {
             throw .target

@@ -34,33 +34,30 @@ public struct FrontResponse: Sendable, Equatable {
     public init(
         status: Int, headers: [HeaderField], length: Int?, to request: FrontRequest, keepsAlive: Bool = true
     ) {
-        framing = Self.framing(status: status, length: length, request)
+        let framing = Self.framing(status: status, length: length, request)
         let isInterim = (100..<200).contains(status)
-        self.keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited && framing != .switched
-        var head: [UInt8] = []
-        // Fits into a block of the sizes that malloc caches.
-        head.reserveCapacity(960)
-        head.append(line: "HTTP/1.1 ", Self.statusLine(status))
-        // guard: front-response-name
-        for field in headers where !Self.own.contains(field.name) && field.name.isToken {
-            head.append(field)
-        }
+        let keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited && framing != .switched
         let isTunnel = request.isConnect && (200..<300).contains(status)
-        // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).
-        if let length, !isInterim, !isTunnel, status != 204 { head.append(line: "Content-Length: ", String(length)) }
-        if framing == .chunked { head.append(line: "Transfer-Encoding: chunked") }
-        if framing == .switched, let upgrade = request.upgrade {
-            head.append(line: "Connection: Upgrade")
-            head.append(HeaderField("Upgrade", headers.firstValue(of: "Upgrade") ?? upgrade))
-        } else if !isInterim, !isTunnel {
-            if !self.keepsAlive {
-                head.append(line: "Connection: close")
-            } else if request.minorVersion == 0 {
-                head.append(line: "Connection: keep-alive")
+        bytes = HeadWriter.lines(headers, room: 256 + (request.upgrade?.utf8.count ?? 0)) { head in
+            head.write(line: "HTTP/1.1 ", Self.statusLine(status))
+            // guard: front-response-name
+            for field in headers where !Self.own.contains(field.name) && field.name.isToken { head.write(field) }
+            // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).
+            if let length, !isInterim, !isTunnel, status != 204 { head.write(line: "Content-Length: ", String(length)) }
+            if framing == .chunked { head.write(line: "Transfer-Encoding: chunked") }
+            if framing == .switched, let upgrade = request.upgrade {
+                head.write(line: "Connection: Upgrade")
+                head.write(line: "Upgrade: ", Self.sanitised(headers.firstValue(of: "Upgrade") ?? upgrade))
+            } else if !isInterim, !isTunnel {
+                if !keepsAlive {
+                    head.write(line: "Connection: close")
+                } else if request.minorVersion == 0 {
+                    head.write(line: "Connection: keep-alive")
+                }
             }
+            head.write(line: "")
         }
-        head.append(line: "")
-        bytes = head
+        (self.framing, self.keepsAlive) = (framing, keepsAlive)
     }
 
     private static func framing(status: Int, length: Int?, _ request: FrontRequest) -> Framing {
@@ -80,10 +77,11 @@ public struct FrontResponse: Sendable, Equatable {
 
     /// Returns the end of a chunked body.
     public static func lastChunk(trailers: [HeaderField] = []) -> [UInt8] {
-        var end = Array("0\r\n".utf8)
-        for field in trailers where field.name.isToken && !own.contains(field.name) { end.append(field) }
-        end.append(line: "")
-        return end
+        HeadWriter.lines(trailers, room: 8) { end in
+            end.write(line: "0")
+            for field in trailers where field.name.isToken && !own.contains(field.name) { end.write(field) }
+            end.write(line: "")
+        }
     }
 
     /// The text with a space for each control character, so that it cannot end the line.
@@ -112,22 +110,29 @@ public struct FrontResponse: Sendable, Equatable {
     ]
 }
 
-extension [UInt8] {
-    fileprivate mutating func append(_ field: HeaderField) {
-        append(text: field.name)
-        append(line: ": ", FrontResponse.sanitised(field.value))
+/// Writes the lines of a head.
+private struct HeadWriter {
+    private var texts: TextWriter
+
+    /// - Parameter room: the number of bytes that are written at most besides `fields`.
+    static func lines(_ fields: [HeaderField], room: Int, _ write: (inout HeadWriter) -> Void) -> [UInt8] {
+        let capacity = fields.reduce(room) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+        return [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+            var writer = HeadWriter(texts: TextWriter(buffer))
+            write(&writer)
+            count = writer.texts.written.count
+        }
     }
 
-    /// Appends a line of one or two texts.
-    fileprivate mutating func append(line first: String, _ second: String = "") {
-        append(text: first)
-        append(text: second)
-        append(text: "\r\n")
+    mutating func write(_ field: HeaderField) {
+        write(line: field.name, ": ", FrontResponse.sanitised(field.value))
     }
 
-    /// Not with `+=`, which is generic code.
-    private mutating func append(text: String) {
-        var text = text
-        text.withUTF8 { append(contentsOf: $0) }
+    /// Writes a line of up to three texts.
+    mutating func write(line first: String, _ second: String = "", _ third: String = "") {
+        texts.write(first)
+        texts.write(second)
+        texts.write(third)
+        texts.write("\r\n")
     }
 }

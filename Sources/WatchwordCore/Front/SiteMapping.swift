@@ -11,7 +11,7 @@ public struct SiteMapping: Sendable {
     /// - Throws: `FetchFailure` of kind `badURL` if `front` is not a host with an optional port.
     public init(site: FetchURL, front: ExactText) throws(FetchFailure) {
         self.site = site.origin
-        self.front = try Origin(scheme: .http, authority: front.string[...])
+        self.front = try Origin(scheme: .http, authority: front.string)
     }
 
     /// Returns the fields of a request as the site expects them: `Host`, `Origin` and `Referer` name the site.

@@ -17,14 +17,11 @@ public struct FetchURL: Sendable, Hashable {
         self.origin = origin
         self.path = path
         self.query = query
-        var text = origin.text
-        text += path.string
-        if let query { text += "?\(query)" }
-        self.text = text
+        text = String(joining: origin.text, path.string, query == nil ? "" : "?", query ?? "")
     }
 
     /// The request target in origin form (RFC 9112 section 3.2.1).
-    public var requestTarget: String { query.map { "\(path)?\($0)" } ?? path.string }
+    public var requestTarget: String { query.map { String(joining: path.string, "?", $0) } ?? path.string }
 }
 
 /// The scheme, host and port of a URL (RFC 6454 section 4). Credentials never cross from one origin to another.
@@ -43,15 +40,9 @@ public struct Origin: Sendable, Hashable {
 
     /// The form in a URL, without the default port of the scheme.
     public var text: String {
-        var text = ""
-        // Leaves room for the rest of a URL.
-        text.reserveCapacity(host.utf8.count + 128)
-        text += scheme == .https ? "https://" : "http://"
-        text += host.string
-        if port != scheme.defaultPort {
-            text += ":"
-            text += String(port)
-        }
-        return text
+        let hasPort = port != scheme.defaultPort
+        return String(
+            joining: scheme == .https ? "https://" : "http://", host.string, hasPort ? ":" : "",
+            hasPort ? String(port) : "")
     }
 }

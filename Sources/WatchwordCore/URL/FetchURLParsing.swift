@@ -10,19 +10,31 @@ extension FetchURL {
         guard text.utf8.count <= Limits.urlBytes else {  // guard: url-length
             throw .badURL("URL too long (limit \(Limits.urlBytes) bytes)")
         }
-        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), text[colon...].utf8.starts(with: "://".utf8)
+        let (origin, reference) = try text.readingUTF8 { bytes throws(FetchFailure) in
+            let (scheme, start) = try Self.scheme(of: bytes)
+            let rest = bytes[start...]
+            let end = rest.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
+            return (
+                try Origin(scheme: scheme, authority: UnsafeBufferPointer(rebasing: rest[..<end])),
+                try URLComponentText.components(of: UnsafeBufferPointer(rebasing: rest[end...]))
+            )
+        }
+        self.init(origin: origin, reference: reference)
+    }
+
+    /// Returns the scheme of an absolute URL, and where its authority begins.
+    private static func scheme(of bytes: UnsafeBufferPointer<UInt8>) throws(FetchFailure) -> (Origin.Scheme, Int) {
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes.count > colon + 2,
+            bytes[colon + 1] == 0x2F, bytes[colon + 2] == 0x2F
         else {
             // The text is not quoted, because it may be a password.
             throw .badURL("a URL must start with http:// or https://")
         }
-        guard let scheme = Origin.Scheme(rawValue: text[..<colon].asciiLowercased) else {
-            throw .badURL("unsupported scheme \"\(String(text[..<colon]).shortened)\"; use http or https")
+        let name = String(decoding: bytes[..<colon], as: UTF8.self)
+        guard let scheme = Origin.Scheme(rawValue: name.asciiLowercased) else {
+            throw .badURL("unsupported scheme \"\(name.shortened)\"; use http or https")
         }
-        let rest = text[text.utf8.index(colon, offsetBy: 3)...]
-        let end = rest.utf8.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
-        self.init(
-            origin: try Origin(scheme: scheme, authority: rest[..<end]),
-            reference: try URLComponentText.components(of: rest[end...]))
+        return (scheme, colon + 3)
     }
 
     /// - Parameter reference: the part of the URL after the authority.
@@ -35,26 +47,29 @@ extension FetchURL {
 
 extension Origin {
     /// Parses host and port (RFC 3986 sections 3.2.2 and 3.2.3).
-    init(scheme: Scheme, authority: Substring) throws(FetchFailure) {
-        // Every fetch runs this code, and the bytes of a `Substring` are slow to read.
-        let authority = String(authority)
-        guard !authority.utf8.contains(UInt8(ascii: "@")) else {
+    init(scheme: Scheme, authority: String) throws(FetchFailure) {
+        self = try authority.readingUTF8 { bytes throws(FetchFailure) in try Origin(scheme: scheme, authority: bytes) }
+    }
+
+    init(scheme: Scheme, authority: UnsafeBufferPointer<UInt8>) throws(FetchFailure) {
+        guard !authority.contains(UInt8(ascii: "@")) else {
             throw .badURL("user and password are not allowed in this URL; remove them")
         }
-        let (host, port) = try Self.divide(authority)
+        let end = try Self.endOfHost(authority)
+        let host = String(decoding: authority[..<end], as: UTF8.self)
         let lowercased = host.asciiLowercased
         let isValid =
-            lowercased.utf8.first == Self.bracket ? Self.isIPv6Literal(lowercased) : Self.isRegisteredName(lowercased)
+            authority.first == Self.bracket ? Self.isIPv6Literal(lowercased) : Self.isRegisteredName(lowercased)
         guard isValid else {
             throw .badURL(
-                "invalid host \"\(String(host).shortened)\"; use a name in ASCII (punycode), 192.0.2.1 or [2001:db8::1]"
-            )
+                "invalid host \"\(host.shortened)\"; use a name in ASCII (punycode), 192.0.2.1 or [2001:db8::1]")
         }
-        guard let port, !port.isEmpty else {
+        let port = authority[end...].dropFirst()
+        guard !port.isEmpty else {
             self.init(scheme: scheme, host: ExactText(lowercased), port: scheme.defaultPort)
             return
         }
-        guard port.utf8.allSatisfy(Self.isDigit), let number = Int(port),
+        guard port.allSatisfy(Self.isDigit), let number = Int(String(decoding: port, as: UTF8.self)),
             (1...65_535).contains(number)
         else {
             // The port is not quoted, because in a malformed URL it may be a password.
@@ -63,19 +78,16 @@ extension Origin {
         self.init(scheme: scheme, host: ExactText(lowercased), port: number)
     }
 
-    private static func divide(_ authority: String) throws(FetchFailure) -> (host: Substring, port: Substring?) {
-        if authority.utf8.first == bracket {
-            guard let bracket = authority.firstIndex(of: "]") else {
-                throw .badURL("missing \"]\" after the IPv6 address")
-            }
-            let after = authority[authority.index(after: bracket)...]
-            guard after.isEmpty || after.hasPrefix(":") else {
-                throw .badURL("unexpected text after \"]\"; only a colon and a port may follow")
-            }
-            return (authority[...bracket], after.isEmpty ? nil : after.dropFirst())
+    /// Returns where the host ends: at a colon, or at the end.
+    private static func endOfHost(_ authority: UnsafeBufferPointer<UInt8>) throws(FetchFailure) -> Int {
+        guard authority.first == bracket else { return authority.firstIndex(of: colon) ?? authority.count }
+        guard let closing = authority.firstIndex(of: UInt8(ascii: "]")) else {
+            throw .badURL("missing \"]\" after the IPv6 address")
         }
-        guard let colon = authority.utf8.firstIndex(of: UInt8(ascii: ":")) else { return (authority[...], nil) }
-        return (authority[..<colon], authority[authority.utf8.index(after: colon)...])
+        guard closing + 1 == authority.count || authority[closing + 1] == colon else {
+            throw .badURL("unexpected text after \"]\"; only a colon and a port may follow")
+        }
+        return closing + 1
     }
 
     /// Whether `host` consists of letters, digits, `-`, `.` and `_`. A host whose last label resolvers would read as a
@@ -84,22 +96,25 @@ extension Origin {
         var name = host
         return name.withUTF8 { bytes in
             var previous = dot
-            let allowed = bytes.allSatisfy { byte in
-                defer { previous = byte }
-                return (0x61...0x7A).contains(byte) || isDigit(byte) || byte == 0x2D || byte == 0x5F
+            for byte in bytes {
+                let isAllowed =
+                    (0x61...0x7A).contains(byte) || isDigit(byte) || byte == 0x2D || byte == 0x5F
                     || (byte == dot && previous != dot)
+                guard isAllowed else { return false }
+                previous = byte
             }
-            guard allowed, !bytes.isEmpty, bytes.count <= 253 else { return false }
+            guard !bytes.isEmpty, bytes.count <= 253 else { return false }
             let labels = previous == dot ? bytes.dropLast() : bytes[...]
             let last = labels[(labels.lastIndex(of: dot).map(labels.index(after:)) ?? labels.startIndex)...]
             guard let first = last.first, isDigit(first) else { return true }
-            let isNumeric = last.allSatisfy(isDigit) || last.starts(with: "0x".utf8)
+            let isNumeric = last.allSatisfy(isDigit) || last.starts(with: [0x30, 0x78])
             return isNumeric ? HostName.isIPv4(host) : true  // guard: url-hidden-address
         }
     }
 
     private static let dot = UInt8(ascii: ".")
     private static let bracket = UInt8(ascii: "[")
+    private static let colon = UInt8(ascii: ":")
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
@@ -107,6 +122,16 @@ extension Origin {
     private static func isIPv6Literal(_ host: String) -> Bool {
         host.hasSuffix("]") && host.utf8.contains(UInt8(ascii: ":")) && !host.utf8.contains(UInt8(ascii: "%"))
             && NetworkAddress(host) != nil  // guard: url-ipv6
+    }
+}
+
+extension String {
+    /// Passes the bytes to a function with a typed error.
+    func readingUTF8<Value, Failure>(
+        _ read: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        var text = self
+        return try text.withUTF8 { bytes in Result { () throws(Failure) in try read(bytes) } }.get()
     }
 }
 

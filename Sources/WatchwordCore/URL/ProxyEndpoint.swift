@@ -27,7 +27,7 @@ public struct ProxyEndpoint: Sendable, Hashable {
         }
         let rest = text[text.index(colon, offsetBy: 3)...].prefix { $0 != "/" }  // guard: proxy-url-path
         guard !rest.contains(where: { "?#".contains($0) }) else { throw .badProxy }
-        let place = try Origin(scheme: .http, authority: rest)
+        let place = try Origin(scheme: .http, authority: String(rest))
         let namesPort = rest.last?.isNumber == true && rest.hasSuffix(":\(place.port)")
         self.init(type: type, host: place.host, port: namesPort ? place.port : type.defaultPort)
     }

@@ -14,7 +14,7 @@ extension FetchURL {
     private func resolved(_ reference: String) throws(FetchFailure) -> FetchURL {
         if Self.hasScheme(reference) { return try FetchURL(reference) }
         if reference.hasPrefix("//") { return try FetchURL("\(origin.scheme.rawValue):\(reference)") }
-        let parts = try URLComponentText.components(of: reference[...])
+        let parts = try URLComponentText.components(of: reference)
         if parts.path.isEmpty { return FetchURL(origin: origin, path: path, query: parts.query ?? query) }
         let merged = parts.path.hasPrefix("/") ? parts.path : "\(URLComponentText.directory(of: path))\(parts.path)"
         return FetchURL(origin: origin, reference: (merged, parts.query))

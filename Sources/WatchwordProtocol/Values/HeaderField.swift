@@ -17,12 +17,13 @@ public struct HeaderField: Sendable, Equatable {
 extension [HeaderField] {
     /// Returns the values of all fields named `name`, in order.
     public func values(of name: String) -> [String] {
-        compactMap { $0.isNamed(name) ? $0.value : nil }
+        // By index, because an iterator retains each field.
+        indices.compactMap { self[$0].isNamed(name) ? self[$0].value : nil }
     }
 
     /// Returns the value of the first field named `name`.
     public func firstValue(of name: String) -> String? {
-        first { $0.isNamed(name) }?.value
+        indices.first { self[$0].isNamed(name) }.map { self[$0].value }
     }
 }
 
@@ -35,6 +36,15 @@ extension String {
             prefix.withUTF8 { prefix in
                 prefix.indices.allSatisfy { text[$0].asciiLowercased == prefix[$0].asciiLowercased }
             }
+        }
+    }
+
+    /// Joins texts in one step, which takes less time than appending them.
+    package init(joining texts: String...) {
+        self.init(unsafeUninitializedCapacity: texts.reduce(0) { $0 + $1.utf8.count }) { buffer in
+            var writer = TextWriter(buffer)
+            for text in texts { writer.write(text) }
+            return writer.written.count
         }
     }
 
@@ -55,8 +65,9 @@ extension StringProtocol {
     /// Compares two names whose grammar allows only ASCII. Other characters compare exactly.
     @inlinable
     public func equalsIgnoringASCIICase(_ other: String) -> Bool {
-        // Most names are excluded by their length.
-        utf8.count == other.utf8.count && String(self).hasPrefix(ignoringASCIICase: other)
+        // Most names are excluded by their length or first letter, and most equal ones are equal in case too.
+        utf8.count == other.utf8.count && utf8.first?.asciiLowercased == other.utf8.first?.asciiLowercased
+            && (self == other || String(self).hasPrefix(ignoringASCIICase: other))
     }
 
     /// The text with the letters A to Z in lower case, and no other change.

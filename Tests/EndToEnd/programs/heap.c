@@ -66,7 +66,7 @@ static void check_contents(void) {
     for (int at = 0; at < blocks; at++) free(block[at]);
 }
 
-/// What is allocated next after a block with a secret has been freed contains nothing of it.
+/// An allocation contains nothing of the secret in a block that was freed before.
 static void check_wiping(void) {
     for (size_t size = 24; size < 100000; size += size / 7) {
         unsigned char *block = malloc(size);
@@ -87,7 +87,7 @@ static void check_wiping(void) {
     }
 }
 
-/// The memory that is kept is bounded, and can be used for larger blocks.
+/// The kept memory is bounded.
 static void check_bound(void) {
     enum { blocks = 20000 };
     static void *block[blocks];

@@ -66,7 +66,7 @@ import WatchwordProtocol
     }
 
     @Test func portsOfFrontsAreDenied() throws {
-        var exchange = try exchange()
+        let exchange = try exchange()
         exchange.deniedPorts = [3128]
         let rules = try AddressRules().denying(portsOfThisMachine: plan(exchange).deniedPorts)
         let here = try #require(NetworkAddress(host: "[::1]"))
