@@ -30,8 +30,12 @@ struct Attempt: Sendable, Equatable {
     }
 
     init(_ challenge: AnswerableChallenge, _ space: ProtectionSpace, _ candidate: Candidate) {
+        self.init(challenge, Indirect(wrappedValue: space), candidate)
+    }
+
+    init(_ challenge: AnswerableChallenge, _ space: Indirect<ProtectionSpace>, _ candidate: Candidate) {
         self.challenge = challenge
-        self.space = space
+        _space = space
         self.candidate = candidate
         self.candidate.isAnswer = false
     }

@@ -20,7 +20,12 @@ struct Candidate: Sendable, Equatable {
     var mark: ForgetLog.Mark?
 
     init(credential: LoginCredential, source: CredentialSource, item: String? = nil, partition: Partition?) {
-        self.credential = credential
+        self.init(Indirect(wrappedValue: credential), source: source, item: item, partition: partition)
+    }
+
+    init(_ credential: Indirect<LoginCredential>, source: CredentialSource, item: String? = nil, partition: Partition?)
+    {
+        _credential = credential
         self.source = source
         self.item = item
         self.partition = partition

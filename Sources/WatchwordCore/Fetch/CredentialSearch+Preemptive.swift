@@ -10,13 +10,13 @@ extension CredentialSearch {
         guard intent.plan.preemption != .never, challenger.isProxy || intent.plan.originLogin == .broker else {
             return nil
         }
-        var found: SessionEntry?
+        var found: Boxed<SessionEntry>?
         for part in intent.access.readable where found == nil {
             found = context.session.preemptiveEntry(
                 at: challenger, path: chain.path(at: challenger), user: intent.namedUser(at: challenger),
                 owner: part, now: context.now)
         }
-        guard let entry = found, situation.mightUseStorage(for: entry.space, context),
+        guard let entry = found?.value, situation.mightUseStorage(for: entry.space, context),
             // A client or handler in the mode `everything` receives the challenge first.
             !situation.asksFirst(in: entry.space),  // guard: everything-decides-first
             intent.plan.methods?.contains(entry.space.authenticationMethod) ?? true,
@@ -131,9 +131,9 @@ extension Attempt {
             } else {
                 .basic(realm: entry.space.realm)
             }
-        var candidate = Candidate(credential: entry.credential, source: .session, partition: entry.owner)
+        var candidate = Candidate(entry.$credential, source: .session, partition: entry.owner)
         (candidate.provenAt, candidate.mark) = (entry.provenAt, mark)
-        self.init(challenge, entry.space, candidate)
+        self.init(challenge, entry.$space, candidate)
         isPreemptive = true
     }
 }

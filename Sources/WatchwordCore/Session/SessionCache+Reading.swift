@@ -113,7 +113,7 @@ extension SessionCache {
     /// Negotiate are excluded: they authenticate connections, and only after a challenge.
     func preemptiveEntry(
         at challenger: Challenger, path: ExactText, user: Account? = nil, owner: Partition? = nil, now: Duration
-    ) -> SessionEntry? {
+    ) -> Boxed<SessionEntry>? {
         let candidates = accepted.list(at: challenger, of: owner, path: path)
         var best: (entry: Boxed<SessionEntry>, length: Int)?
         // Set if several tokens match equally; only the server's challenge says which one is needed.
@@ -135,7 +135,7 @@ extension SessionCache {
             best = (entry, length)
         }
         if isAmbiguous { return nil }  // guard: scope-preemptive
-        return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry.value : nil }
+        return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry : nil }
     }
 
     func isValid(_ entry: Boxed<SessionEntry>, _ now: Duration) -> Bool {

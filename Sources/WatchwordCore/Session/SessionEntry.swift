@@ -4,10 +4,10 @@ internal import WatchwordProtocol
 struct SessionEntry: Sendable {
     /// Identifies the entry while the broker runs.
     let number: Int
-    let space: ProtectionSpace
+    @Indirect private(set) var space: ProtectionSpace
     /// The partition; `nil` for the shared one.
     let owner: Partition?
-    var credential: LoginCredential
+    @Indirect var credential: LoginCredential
     /// The token before the last renewal. Fetches may still use it.
     var former: TokenMark?
     /// The directories in or below which the credential was accepted. For Basic they are the whole scope (RFC 7617

@@ -38,6 +38,12 @@ public struct Origin: Sendable, Hashable {
     /// The port, from 1 to 65,535.
     public let port: Int
 
+    /// Without the scheme, which the port usually tells, and whose hash value is that of its text.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(host)
+        hasher.combine(port)
+    }
+
     /// The form in a URL, without the default port of the scheme.
     public var text: String {
         let hasPort = port != scheme.defaultPort

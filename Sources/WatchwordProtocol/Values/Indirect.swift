@@ -9,6 +9,9 @@ public struct Indirect<Value: Sendable>: Sendable {
         _read { yield box.value }
         set { box = Boxed(newValue) }
     }
+
+    /// The reference, to be shared without a copy of the value.
+    @inlinable public var projectedValue: Indirect { self }
 }
 
 extension Indirect: Equatable where Value: Equatable {}

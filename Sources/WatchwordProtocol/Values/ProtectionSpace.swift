@@ -59,6 +59,13 @@ public struct ProtectionSpace: Sendable, Hashable {
         self.authenticationMethod = authenticationMethod
     }
 
+    /// Without the parts that few spaces of one place differ in.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(host)
+        hasher.combine(port)
+        hasher.combine(realm)
+    }
+
     /// Whether the password is protected from others on the network path: by TLS, or by Digest or Negotiate, which do not send
     /// it. NTLM does not count, because the password can be guessed from its messages.
     public var receivesCredentialSecurely: Bool {
