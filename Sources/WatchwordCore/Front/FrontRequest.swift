@@ -6,7 +6,7 @@ public struct FrontRequest: Sendable, Equatable {
     /// The target of a request (RFC 9112 section 3.2).
     public enum Target: Sendable, Equatable {
         /// An `http` URL, as programs send it to a proxy.
-        case absolute(FetchURL)
+        indirect case absolute(FetchURL)
         /// The end of a tunnel that CONNECT opens. An IPv6 address has brackets.
         case authority(host: ExactText, port: Int)
         /// A path with its query, as programs send it to a server. Dot segments are not resolved.

@@ -93,8 +93,7 @@ extension Origin {
     /// Whether `host` consists of letters, digits, `-`, `.` and `_`. A host whose last label resolvers would read as a
     /// number must be an IPv4 address in dotted decimal: otherwise `0x7f.1` and `127.1` would pass as names.
     private static func isRegisteredName(_ host: String) -> Bool {
-        var name = host
-        return name.withUTF8 { bytes in
+        host.withBytes { bytes in
             var previous = dot
             for byte in bytes {
                 let isAllowed =
@@ -130,8 +129,7 @@ extension String {
     func readingUTF8<Value, Failure>(
         _ read: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Value
     ) throws(Failure) -> Value {
-        var text = self
-        return try text.withUTF8 { bytes in Result { () throws(Failure) in try read(bytes) } }.get()
+        try withBytes { bytes in Result { () throws(Failure) in try read(bytes) } }.get()
     }
 }
 

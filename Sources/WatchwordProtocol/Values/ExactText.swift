@@ -39,14 +39,12 @@ public struct ExactText: Sendable {
 
 extension ExactText: Hashable {
     public static func == (left: ExactText, right: ExactText) -> Bool {
-        var (left, right) = (left.string, right.string)
         // guard: identity-is-bytes
-        return left.withUTF8 { left in right.withUTF8 { left.count == $0.count && left.hasPrefix($0) } }
+        left.string.withBytes { left in right.string.withBytes { left.count == $0.count && left.hasPrefix($0) } }
     }
 
     public func hash(into hasher: inout Hasher) {
-        var text = string
-        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        string.withBytes { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         hasher.combine(utf8.count)
     }
 }

@@ -9,8 +9,7 @@ package struct TextWriter {
     package var written: Slice<UnsafeMutableBufferPointer<UInt8>> { buffer[..<count] }
 
     package mutating func write(_ text: String) {
-        var text = text
-        text.withUTF8 { bytes in
+        text.withBytes { bytes in
             precondition(bytes.count <= buffer.count - count, "no room for a text")
             guard let start = bytes.baseAddress, let target = buffer.baseAddress else { return }
             (target + count).update(from: start, count: bytes.count)

@@ -28,13 +28,11 @@ extension UInt8 {
 extension String {
     /// Whether the text is a `token` (RFC 9110 section 5.6.2).
     package var isToken: Bool {
-        var text = self
-        return text.withUTF8 { !$0.isEmpty && $0.allSatisfy { $0.isTokenCharacter } }
+        withBytes { !$0.isEmpty && $0.allSatisfy { $0.isTokenCharacter } }
     }
 
     /// Whether the text contains no line end or other control character, except for tabulators.
     package var isFieldText: Bool {
-        var text = self
-        return text.withUTF8 { $0.allSatisfy { $0.isFieldCharacter } }
+        withBytes { $0.allSatisfy { $0.isFieldCharacter } }
     }
 }
