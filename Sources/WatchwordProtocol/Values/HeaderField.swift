@@ -34,7 +34,9 @@ extension String {
         guard utf8.count >= prefix.utf8.count else { return false }
         return withBytes { text in
             prefix.withBytes { prefix in
-                prefix.indices.allSatisfy { text[$0].asciiLowercased == prefix[$0].asciiLowercased }
+                prefix.indices.allSatisfy {
+                    text[$0] == prefix[$0] || text[$0].asciiLowercased == prefix[$0].asciiLowercased
+                }
             }
         }
     }
@@ -73,9 +75,9 @@ extension StringProtocol {
     /// Compares two names whose grammar allows only ASCII. Other characters compare exactly.
     @inlinable
     public func equalsIgnoringASCIICase(_ other: String) -> Bool {
-        // Most names are excluded by their length or first letter, and most equal ones are equal in case too.
+        // Most names are excluded by their length or first letter.
         utf8.count == other.utf8.count && utf8.first?.asciiLowercased == other.utf8.first?.asciiLowercased
-            && (self == other || String(self).hasPrefix(ignoringASCIICase: other))
+            && String(self).hasPrefix(ignoringASCIICase: other)
     }
 
     /// The text with the letters A to Z in lower case, and no other change.

@@ -48,8 +48,10 @@ def downloads(bench, report, squid):
         for _ in range(megabytes):
             file.write(os.urandom(1 << 20))
     curl = ["curl", "-sS", "--fail", "--cacert", authority, "-o", "/dev/null", url + large.name]
-    ways = {"watchwordd": ["--noproxy", "", "-x", f"http://127.0.0.1:{port}"],
-            "squid": ["--noproxy", "", "-x", f"http://127.0.0.1:{squid.port}"], "direct": ["--noproxy", "*"]}
+    bare = free_port()
+    ways = {name: ["--noproxy", "", "-x", f"http://127.0.0.1:{proxy}"]
+            for name, proxy in {"watchwordd": port, "squid": squid.port, "relay": bare}.items()}
+    ways["direct"] = ["--noproxy", "*"]
     origin = int(url.split(":")[2].strip("/"))
 
     def rate(options):
@@ -57,13 +59,19 @@ def downloads(bench, report, squid):
         output([*curl, *options])
         return Sample(megabytes / (time.monotonic() - begin))
 
+    relay = subprocess.Popen([bench.program("relay"), str(bare)], stdout=subprocess.PIPE)
     try:
+        relay.stdout.readline()
         with bench.broker(configuration=configuration(port, [origin])):
             rounds = alternate(bench.pairs, {name: lambda options=options: rate(options) for name, options in ways.items()})
     finally:
+        relay.kill()
+        relay.communicate()
         large.unlink()
     report.compare("fronts.tunnel.squid", "download by TLS through a tunnel, speed / squid", rounds, "watchwordd", "squid")
     report.compare("fronts.tunnel.direct", "download by TLS through a tunnel, speed / without a proxy", rounds, "watchwordd", "direct")
+    report.compare("fronts.tunnel.relay", "download by TLS through a tunnel, speed / bare relay", rounds, "watchwordd", "relay")
+    report.compare("fronts.relay.direct", "download by TLS through the bare relay, speed / without a proxy", rounds, "relay", "direct")
 
 
 def memory(bench, report):
