@@ -17,7 +17,7 @@ static struct sockaddr_in here(int port) {
     return (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-// Moves what has arrived. Returns 0 at the end.
+// Moves the bytes that have arrived. Returns 0 at the end.
 static int move(int from, int to) {
     ssize_t count;
     while ((count = recv(from, part, sizeof part, MSG_DONTWAIT)) > 0)
