@@ -145,7 +145,7 @@ STEERING = "Tests/EndToEnd/test_steering.py"
 RELEASE = "Tests/EndToEnd/test_release_limits.py"
 
 SESSION = [
-    ("identity-is-bytes", STATEMENT, "return left == right",
+    ("identity-is-bytes", STATEMENT, "return left.string == right.string",
      "(WatchwordProtocolTests.ExactTextTests|WatchwordCoreTests.LookalikeUserTests)"),
     ("identity-prefix-is-bytes", STATEMENT, "return text.hasPrefix(prefix)",
      "WatchwordProtocolTests.ExactTextTests"),
