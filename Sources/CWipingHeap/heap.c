@@ -138,6 +138,11 @@ EXPORTED void *calloc(size_t count, size_t size) {
 EXPORTED void free(void *block) {
     if (block == NULL) return;
     size_t usable = malloc_usable_size(block);
+    // Not a block, or one that glibc has already taken back: glibc ends the process.
+    if (usable < 24 || (uintptr_t)block % 16 != 0) {
+        __libc_free(block);
+        return;
+    }
     struct list *list = list_of(usable);
     if (kept.mark != 0 && ((struct block *)block)->mark == kept.mark) stop_if_kept(block, list);  // guard: heap-freed-twice
     wipe(block, usable);  // guard: heap-wipe

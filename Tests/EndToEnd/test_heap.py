@@ -25,6 +25,7 @@ def test_blocks_are_whole_wiped_and_bounded(program, what):
     assert (done.returncode, done.stdout) == (0, "good\n")
 
 
-def test_a_block_freed_twice_ends_the_process(program):
-    done = subprocess.run([program, "twice"], capture_output=True, text=True, timeout=60)
+@pytest.mark.parametrize("what", ["twice", "returned"])
+def test_a_block_freed_twice_ends_the_process(program, what):
+    done = subprocess.run([program, what], capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGABRT

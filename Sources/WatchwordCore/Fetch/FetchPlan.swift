@@ -100,8 +100,11 @@ public struct FetchPlan: Sendable, Equatable {
         case .none: proxy = .none
         case .named(let named):
             proxy = .named(try ProxyEndpoint(named.url))
-            let inURL = try Self.credential(in: named.userInfo)
-            proxyCredential = named.credential ?? inURL
+            if let given = named.credential {
+                proxyCredential = given
+            } else {
+                proxyCredential = try Self.credential(in: named.userInfo)
+            }
         }
         trust = params.tls.trust
         pinnedKey = params.tls.pin.flatMap { Hexadecimal.bytes($0.spkiSha256) }

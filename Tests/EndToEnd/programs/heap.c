@@ -99,6 +99,14 @@ static void check_bound(void) {
     if (kept > 2 << 20) fail("keeps too much", kept);
 }
 
+/// Frees a block again that glibc has taken back.
+static void free_returned(void) {
+    void *volatile block[100];
+    for (int at = 0; at < 100; at++) block[at] = malloc(2000);
+    for (int at = 0; at < 100; at++) free(block[at]);
+    free(block[50]);
+}
+
 static void *free_twice(void *unused) {
     (void)unused;
     void *volatile block = malloc(100);
@@ -135,6 +143,7 @@ int main(int count, char **arguments) {
     else if (!strcmp(what, "bound")) check_bound();
     else if (!strcmp(what, "threads")) check_threads();
     else if (!strcmp(what, "twice")) free_twice(NULL);
+    else if (!strcmp(what, "returned")) free_returned();
     else fail("nothing to check", 0);
     puts("good");
     return 0;
