@@ -38,8 +38,8 @@ static void wipe(void *block, size_t size) {
 
 // Size classes: up to 1,032 bytes the sizes of glibc's blocks (24, 40, 56 and so on), above four for each power of two.
 
-enum { small_classes = 65, classes = small_classes + 4 * 6 };
-static const size_t largest_small = 1032, largest = 1 << 16;
+enum { small_classes = 65, classes = small_classes + 4 * 5 };
+static const size_t largest_small = 1032, largest = 1 << 15;
 
 /// The class for allocations of `size` bytes, which is rounded up to what a block of this class must hold.
 static unsigned class_for(size_t *size) {
@@ -139,7 +139,8 @@ EXPORTED void free(void *block) {
     if (block == NULL) return;
     size_t usable = malloc_usable_size(block);
     // Not a block, or one that glibc has already taken back: glibc ends the process.
-    if (usable < 24 || (uintptr_t)block % 16 != 0) {
+    int is_block = usable >= 24 && (uintptr_t)block % 16 == 0;  // guard: heap-foreign-block
+    if (!is_block) {
         __libc_free(block);
         return;
     }

@@ -151,6 +151,7 @@ MEMORY = [
     ("heap-wipe", STATEMENT, "", "Tests/EndToEnd/test_life.py"),
     ("heap-keeps-little", STATEMENT, "", "Tests/EndToEnd/test_heap.py"),
     ("heap-freed-twice", STATEMENT, "", "Tests/EndToEnd/test_heap.py"),
+    ("heap-foreign-block", "usable >= 24 && (uintptr_t)block % 16 == 0", "1", "Tests/EndToEnd/test_heap.py"),
     ("socket-bytes-wiped", STATEMENT, "", "Tests/EndToEnd/test_memory.py"),
     ("no-core", "if (setrlimit(RLIMIT_CORE, &none) != 0) return errno", "(void)none", "Tests/EndToEnd/test_life.py"),
     ("not-dumpable", STATEMENT, "", "Tests/EndToEnd/test_life.py"),

@@ -56,6 +56,7 @@ final class DeskContext {
     let log: Logger
     /// Changed only by `Broker.reconfigure`.
     var options: BrokerOptions { didSet { rules = Boxed(options.rules) } }
+    /// Those of `options`, which all fetches share.
     private(set) var rules: Boxed<FetchRules>
     /// Whether the broker is shutting down and refuses new requests.
     var isClosing = false
