@@ -178,6 +178,25 @@ def test_rule_20_a_client_certificate_is_not_shared_with_a_fetch_that_steers_its
     assert "Alice Client" in case.genuine.peers.values() and not any(case.own.peers.values())
 
 
+@pytest.mark.parametrize("steers", [True, False])
+def test_rule_24_a_refusal_by_a_server_of_the_fetch_itself_forgets_no_client_certificate(stage, certificates, steers):
+    case = Case(stage, certificates, "broker.sock", client_authority=str(certificates / "ca.pem"))
+    pair = certificates.pairs["client"]
+    text = (pair.certificate_pem + pair.key_pem()).decode()
+    certificate = {"type": "certificate", "certificate": text, "persistence": "forSession"}
+    call = case.start(auth={"interaction": "agent"})
+    case.agent.reply(case.agent.challenges.get(timeout=30), {"action": "credential", "credential": certificate})
+    assert case.program.wait(call)["result"]["status"] == 200
+    refusing = case.own if steers else case.genuine
+    refusing.client_authority = str(certificates / "self-signed.pem")
+    steering = case.steered if steers else {"tls": {}}
+    tls = {**steering["tls"], "certificate": {"type": "certificate", "certificate": text}}
+    assert "error" in case.program.wait(case.start(**{**steering, "tls": tls, "auth": {"interaction": "none"}}))
+    case.genuine.client_authority = str(certificates / "ca.pem")
+    again = case.start(auth={"interaction": "none"})
+    assert case.program.wait(again).get("result", {}).get("status") == (200 if steers else None)
+
+
 @pytest.mark.parametrize("place", ["server", "proxy"])
 def test_rule_l2_a_connection_that_an_unknown_scheme_may_authenticate_is_not_reused(stage, place):
     authenticated, field = set(), "Proxy-Authorization" if place == "proxy" else "Authorization"

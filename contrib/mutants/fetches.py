@@ -179,6 +179,7 @@ SESSION = [
     ("strength-of-the-server-itself", "search.situation.steering(to: attempt.challenger) == nil", "path.utf8.count >= 0", "WatchwordCoreTests.AcceptedStrengthTests"),
     ("answer-for-the-server-asked-about", "attempt.source == .agent && attempt.steering != search.situation.steering(to: attempt.challenger)", "false", STEERING),
     ("certificate-for-the-server-asked-about", "steering != situation.steering(to: situation.server)", "false", STEERING),
+    ("certificate-refused-elsewhere", " situation.mayUseStorage(for: space, context),", "", STEERING),
     ("verdict-of-the-same-server", "$0.steering == sender.steering", "$0.steering == $0.steering", "WatchwordCoreTests.InFlightAttemptTests"),
     ("refusal-of-the-same-server", " && $0.key.steering == steering", "", "WatchwordCoreTests.ChallengerTableTests"),
     ("a-cancel-of-a-steered-question", STATEMENT, "(exceptionalKey, namedProxy) = (nil, nil)", STEERING),

@@ -234,7 +234,10 @@ struct ClientCertificateResolution: Sendable {
         }
         let space = situation.space(.clientCertificate)
         situation.report(space, nil, isAccepted: false, &context)
-        if context.decisions.forget(certificate, at: situation.chain.origin) {
+        // guard: certificate-refused-elsewhere
+        if situation.mayUseStorage(for: space, context),
+            context.decisions.forget(certificate, at: situation.chain.origin)
+        {
             context.add(.announce(CredentialChange(.forgotten, space)))
         }
         context.identities.forget { $0.certificate?.isSame(as: certificate) == true }
