@@ -7,6 +7,8 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .treatAllWarnings(as: .error),
+    // Each function is a section, which the linker can place.
+    .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)),
 ]
 
 /// How the programs are linked.
@@ -24,6 +26,14 @@ let linking: [LinkerSetting] = [
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"] + options("static-runtime"), .when(configuration: .release)),
     .unsafeFlags(libcMinorVersion >= 36 ? ["-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"] : []),
 ]
+
+/// Puts the functions that `program` executes when it starts and fetches next to each other: see contrib/linking/order.
+func order(of program: String) -> LinkerSetting {
+    let file = "\(Context.packageDirectory)/contrib/linking/\(program).order"
+    return .unsafeFlags(
+        ["-Xlinker", "--symbol-ordering-file=\(file)", "-Xlinker", "--no-warn-symbol-ordering"],
+        .when(configuration: .release))
+}
 
 func options(_ name: String) -> [String] {
     ["-Xclang-linker", "--config=\(Context.packageDirectory)/contrib/linking/\(name).cfg"]
@@ -138,7 +148,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict,
-            linkerSettings: linking
+            linkerSettings: linking + [order(of: "watchwordd")]
         ),
         .executableTarget(
             name: "watchword",
@@ -147,7 +157,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict,
-            linkerSettings: linking
+            linkerSettings: linking + [order(of: "watchword")]
         ),
 
         // Evaluates PAC files; in C, because its process holds nothing but a script.
