@@ -5,7 +5,7 @@ struct ConnectionAuthentication: Sendable, Equatable {
     struct Login: Sendable, Equatable {
         var challenger: Challenger
         var method: AuthenticationMethod
-        @Indirect var credential: LoginCredential
+        var credential: LoginCredential
 
         static func == (left: Login, right: Login) -> Bool {
             left.challenger == right.challenger && left.method == right.method

@@ -2,7 +2,7 @@ internal import WatchwordProtocol
 
 /// A credential that may be tried, and its source.
 struct Candidate: Sendable, Equatable {
-    @Indirect var credential: LoginCredential
+    var credential: LoginCredential
     var source: CredentialSource
     /// See `Attempt.item`.
     var item: String?
@@ -20,12 +20,7 @@ struct Candidate: Sendable, Equatable {
     var mark: ForgetLog.Mark?
 
     init(credential: LoginCredential, source: CredentialSource, item: String? = nil, partition: Partition?) {
-        self.init(Indirect(wrappedValue: credential), source: source, item: item, partition: partition)
-    }
-
-    init(_ credential: Indirect<LoginCredential>, source: CredentialSource, item: String? = nil, partition: Partition?)
-    {
-        _credential = credential
+        self.credential = credential
         self.source = source
         self.item = item
         self.partition = partition

@@ -16,17 +16,19 @@ extension CredentialSearch {
                 at: challenger, path: chain.path(at: challenger), user: intent.namedUser(at: challenger),
                 owner: part, now: context.now)
         }
-        guard let entry = found?.value, situation.mightUseStorage(for: entry.space, context),
+        guard let entry = found?.value else { return nil }
+        let (space, credential) = (entry.space, entry.credential)
+        guard situation.mightUseStorage(for: space, context),
             // A client or handler in the mode `everything` receives the challenge first.
-            !situation.asksFirst(in: entry.space),  // guard: everything-decides-first
-            intent.plan.methods?.contains(entry.space.authenticationMethod) ?? true,
-            context.environment.rules.schemes.allow(entry.space.authenticationMethod, at: challenger),
-            !situation[challenger].hasRefused(entry.credential, in: entry.space),
-            !isNarrowerStored(than: entry.credential, in: entry.space, context),
+            !situation.asksFirst(in: space),  // guard: everything-decides-first
+            intent.plan.methods?.contains(space.authenticationMethod) ?? true,
+            context.environment.rules.schemes.allow(space.authenticationMethod, at: challenger),
+            !situation[challenger].hasRefused(credential, in: space),
+            !isNarrowerStored(than: credential, in: space, context),
             // guard: attempt-refused-meanwhile
             !context.refusals.hasRefused(
-                entry.credential, in: entry.space, situation.steering(to: challenger), since: intent.refusalBaseline),
-            intent.agrees(with: entry.credential, at: challenger),  // guard: preemptive-agrees-with-fetch
+                credential, in: space, situation.steering(to: challenger), since: intent.refusalBaseline),
+            intent.agrees(with: credential, at: challenger),  // guard: preemptive-agrees-with-fetch
             entry.digest.map({ context.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
         let attempt = Attempt(entry, mark: context.forgets.mark)
@@ -131,7 +133,7 @@ extension Attempt {
             } else {
                 .basic(realm: entry.space.realm)
             }
-        var candidate = Candidate(entry.$credential, source: .session, partition: entry.owner)
+        var candidate = Candidate(credential: entry.credential, source: .session, partition: entry.owner)
         (candidate.provenAt, candidate.mark) = (entry.provenAt, mark)
         self.init(challenge, entry.$space, candidate)
         isPreemptive = true

@@ -30,12 +30,12 @@ public struct FetchPlan: Sendable, Equatable {
     /// Whether the client can send a body from a socket again (`fetch/needBody`).
     public var canResendBody = false
     /// The fetch's own credential; valid for the origin of `url` only.
-    @IndirectOptional public var credential: LoginCredential?
+    public var credential: LoginCredential?
     /// User and password of the URL; valid for its origin only, and only after a challenge.
     public var userInfo: UserInfo?
     public var proxy: Proxy
     /// The credential for the proxy that the fetch names; valid for no other proxy.
-    @IndirectOptional public var proxyCredential: LoginCredential?
+    public var proxyCredential: LoginCredential?
     public var trust: TrustMode
     /// The SHA-256 hash of the only acceptable public key, also after redirects.
     public var pinnedKey: [UInt8]?

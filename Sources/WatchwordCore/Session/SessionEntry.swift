@@ -7,7 +7,7 @@ struct SessionEntry: Sendable {
     @Indirect private(set) var space: ProtectionSpace
     /// The partition; `nil` for the shared one.
     let owner: Partition?
-    @Indirect var credential: LoginCredential
+    var credential: LoginCredential
     /// The token before the last renewal. Fetches may still use it.
     var former: TokenMark?
     /// The directories in or below which the credential was accepted. For Basic they are the whole scope (RFC 7617

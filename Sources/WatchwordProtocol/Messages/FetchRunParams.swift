@@ -32,7 +32,7 @@ public struct FetchRunParams: Sendable, Equatable {
     /// Used instead of `body`: the body is sent over a second connection.
     public var attachedBody: AttachedBody?
     /// A credential for the origin of `url` only.
-    @IndirectOptional public var credential: LoginCredential?
+    public var credential: LoginCredential?
     public var proxy = ProxyChoice.configured
     public var tls = TLSParams()
     public var interaction = Interaction.ownClient

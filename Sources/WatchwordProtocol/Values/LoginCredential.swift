@@ -24,23 +24,57 @@ public struct LoginCredential: Sendable, Equatable {
         case tickets
     }
 
-    public var form: Form
+    // The copies of a credential share its parts: one is copied often in a fetch, and hardly ever changed.
+    private struct Parts: Sendable, Equatable {
+        var form: Form
+        var user: ExactText
+        var domain: ExactText?
+        var secret: Secret
+        var range = PathRange()
+        var expiresAt: Duration?
+        var refreshToken: Secret?
+        var binding: ProofKey?
+        var persistence: Persistence
+        var scope: BearerScope?
+    }
+
+    private var parts: Boxed<Parts>
+
+    public var form: Form { parts.value.form }
     /// The user; empty if the form has none.
-    public var user: ExactText
+    public var user: ExactText { parts.value.user }
     /// The Windows domain for NTLM, if it is separate from the user.
-    public var domain: ExactText?
-    public var secret: Secret
+    public var domain: ExactText? { parts.value.domain }
+    public var secret: Secret { parts.value.secret }
     /// The part of the server for which the password or token is valid.
-    public var range = PathRange()
+    public var range: PathRange {
+        get { parts.value.range }
+        set { parts = parts.changed { $0.range = newValue } }
+    }
     /// The wall-clock time, since 1970, when the password or token expires. It is not sent afterwards.
-    public var expiresAt: Duration?
+    public var expiresAt: Duration? {
+        get { parts.value.expiresAt }
+        set { parts = parts.changed { $0.expiresAt = newValue } }
+    }
     /// An OAuth refresh token (RFC 6749 section 1.5) of the password or token. Stored and released with it, but never sent.
-    public var refreshToken: Secret?
+    public var refreshToken: Secret? {
+        get { parts.value.refreshToken }
+        set { parts = parts.changed { $0.refreshToken = newValue } }
+    }
     /// The key to which a token is bound; `nil` for a token that anyone can use.
-    public var binding: ProofKey?
-    public var persistence: Persistence
+    public var binding: ProofKey? {
+        get { parts.value.binding }
+        set { parts = parts.changed { $0.binding = newValue } }
+    }
+    public var persistence: Persistence {
+        get { parts.value.persistence }
+        set { parts = parts.changed { $0.persistence = newValue } }
+    }
     /// The scope for which the server accepted a token; `nil` if unknown, and for other forms.
-    public var scope: BearerScope?
+    public var scope: BearerScope? {
+        get { parts.value.scope }
+        set { parts = parts.changed { $0.scope = newValue } }
+    }
 
     /// Creates a credential of a user and a password.
     public init(user: ExactText, password: Secret, domain: ExactText? = nil, persistence: Persistence = .forSession) {
@@ -50,11 +84,7 @@ public struct LoginCredential: Sendable, Equatable {
     public init(
         form: Form, user: ExactText = "", domain: ExactText? = nil, secret: Secret, persistence: Persistence = .none
     ) {
-        self.form = form
-        self.user = user
-        self.domain = domain
-        self.secret = secret
-        self.persistence = persistence
+        parts = Boxed(Parts(form: form, user: user, domain: domain, secret: secret, persistence: persistence))
     }
 
     /// Whether both log in with the same form, account and secret. Other parts, such as the path, may differ.
@@ -175,7 +205,9 @@ extension LoginCredential {
         let members: JSON =
             switch form {
             case .password:
-                start.adding(["user": user.json, "password": secret, "domain": domain?.json, "path": path?.json])
+                start.adding([
+                    "user": user.json, "password": secret, "domain": domain?.json, "path": path?.json,
+                ])
             case .token: start.adding(["token": secret])
             case .header(let scheme, let state):
                 start.adding(["scheme": scheme.json, "value": secret, "state": state?.json])
