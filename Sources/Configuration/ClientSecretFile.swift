@@ -92,17 +92,7 @@ extension ClientSecretFile {
     /// Reads the file into a secret of one byte more than allowed, so that a file that is too large is detected.
     private static func content(_ descriptor: Int32, _ path: String) throws(Refusal) -> Secret {
         var error: Int32 = 0
-        let content = Secret(capacity: Limits.clientSecretBytes + 1) { block in
-            var count = 0
-            while count < block.count {
-                let received = Glibc.read(descriptor, block.baseAddress?.advanced(by: count), block.count - count)
-                if received < 0 && errno == EINTR { continue }
-                if received < 0 { error = errno }
-                guard received > 0 else { break }
-                count += received
-            }
-            return count
-        }
+        let content = Secret(reading: descriptor, capacity: Limits.clientSecretBytes + 1, error: &error)
         guard error == 0 else { throw unreadable(path, error) }
         return content
     }

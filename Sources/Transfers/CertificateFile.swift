@@ -35,18 +35,9 @@ struct CertificateFile {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             status.st_size <= EngineLimits.certificateFileBytes
         else { throw unreadable }
-        var isWhole = true
-        let bytes = Secret(capacity: Int(status.st_size)) { buffer in
-            var count = 0
-            while count < buffer.count {
-                let part = Glibc.read(file, buffer.baseAddress?.advanced(by: count), buffer.count - count)
-                if part < 0 { isWhole = false }
-                guard part > 0 else { break }
-                count += part
-            }
-            return count
-        }
-        guard isWhole else { throw unreadable }
+        var error: Int32 = 0
+        let bytes = Secret(reading: file, capacity: Int(status.st_size), error: &error)
+        guard error == 0 else { throw unreadable }
         let exposure = KeyFileExposure(mode: status.st_mode, owner: status.st_uid, user: geteuid(), path: path)
         return (bytes, exposure)
     }

@@ -139,14 +139,7 @@ extension Secret {
     func withTerminatedBytes<Value>(
         after prefix: String = "", _ body: (UnsafePointer<CChar>) throws(TransferFailure) -> Value
     ) throws(TransferFailure) -> Value {
-        let start = Array(prefix.utf8)
-        let copy = Secret(capacity: start.count + count + 1) { destination in
-            destination.copyBytes(from: start)
-            withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: destination[start.count...]).copyMemory(from: $0)
-            }
-            return start.count + count + 1
-        }
+        let copy = Secret(joining: [.text(prefix), .secret(self), .text("\0")])
         return try copy.withUnsafeBytes { bytes throws(TransferFailure) in
             guard let base = bytes.baseAddress, !bytes.dropLast().contains(0) else {
                 throw TransferFailure(.internalError, "NUL byte in a secret")

@@ -150,17 +150,9 @@ extension Secret {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        self.init(capacity: Self.room) { block in
-            var count = 0
-            while count < block.count {
-                let more = read(descriptor, block.baseAddress! + count, block.count - count)
-                if more < 0 && errno == EINTR { continue }
-                guard more > 0 else { break }
-                count += more
-            }
-            return count
-        }
-        guard count < Self.room else { return nil }
+        var error: Int32 = 0
+        self.init(reading: descriptor, capacity: Self.room, error: &error)
+        guard error == 0, count < Self.room else { return nil }
     }
 }
 

@@ -138,17 +138,7 @@ private enum NetrcContent {
         // One byte more than the size, to detect that the file has grown.
         let size = Int(status.st_size)
         var error: Int32 = 0
-        let content = Secret(capacity: size + 1) { block in
-            var count = 0
-            while count < block.count {
-                let received = Glibc.read(descriptor, block.baseAddress?.advanced(by: count), block.count - count)
-                if received < 0 && errno == EINTR { continue }
-                if received < 0 { error = errno }
-                guard received > 0 else { break }
-                count += received
-            }
-            return count
-        }
+        let content = Secret(reading: descriptor, capacity: size + 1, error: &error)
         guard error == 0 else { throw problem(opening: path, error) }
         guard content.count == size else {
             throw NetrcProblem(text: "\(path) changed while it was read")

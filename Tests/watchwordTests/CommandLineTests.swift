@@ -42,11 +42,11 @@ extension Secret {
 
     @Test func pinsAndFingerprints() throws {
         let hash = (0..<32).map { UInt8($0 * 8) }
-        let pin = try #require(Fingerprint.pin(Fingerprint.hexadecimal(hash)))
+        let pin = try #require(Fingerprint.pin(Hexadecimal.text(hash)))
         #expect(pin == "sha256//AAgQGCAoMDhASFBYYGhweICIkJigqLC4wMjQ2ODo8Pg=")
-        #expect(try TLSOptions.pin(pin) == Fingerprint.hexadecimal(hash))
+        #expect(try TLSOptions.pin(pin) == Hexadecimal.text(hash))
         #expect(Fingerprint.withColons("00ff0a") == "00:FF:0A")
-        #expect(Fingerprint.withColons("\u{1B}[A") == "\u{FFFD}[A" && Fingerprint.bytes("abc") == nil)
+        #expect(Fingerprint.withColons("\u{1B}[A") == "\u{FFFD}[A" && Hexadecimal.bytes("abc") == nil)
     }
 
     @Test(arguments: [

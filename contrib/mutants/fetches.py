@@ -85,7 +85,7 @@ CHALLENGES = [
      "WatchwordCoreTests.UnaskedCredentialTests"),
     ("unasked-and-weaker", "isDowngrade(challenge, server, context, .server), !", "",
      "WatchwordCoreTests.UnaskedCredentialTests"),
-    ("everything-decides-first", "!situation.asksFirst(in: entry.space)", "intent.plan.maxRedirects >= 0",
+    ("everything-decides-first", "!situation.asksFirst(in: space)", "intent.plan.maxRedirects >= 0",
      "WatchwordCoreTests.UnaskedCredentialTests"),
     ("stale-limit", " else", " + 5 else", "WatchwordCoreTests.DigestFetchTests"),
     ("stale-weaker-algorithm", STATEMENT, "", "WatchwordCoreTests.(DigestFetchTests|SchemeOrderTests)"),

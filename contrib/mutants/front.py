@@ -9,7 +9,6 @@ FIELDS = "WatchwordCoreTests.FrontFieldsTests"
 RESPONSE = "WatchwordCoreTests.FrontResponseTests"
 SITE = "WatchwordCoreTests.FrontSiteRequestTests"
 MAPPING = "WatchwordCoreTests.FrontMappingTests"
-BUFFER = "WatchwordCoreTests.FrontBufferTests"
 ATTACKS = "Tests/EndToEnd/test_front_attacks.py"
 HTTP = "Tests/EndToEnd/test_front_http.py"
 
@@ -68,8 +67,6 @@ FRONT = [
     ("front-no-body", STATEMENT, "_ = hasBody", RESPONSE),
     ("front-line-break", "$0.isFieldCharacter ? $0 : 0x20", "$0", RESPONSE),
     ("front-response-name", " && field.name.isToken", "", RESPONSE),
-    ("front-buffer-wipes-consumed", STATEMENT, "", BUFFER),
-    ("front-buffer-wipes-moved", STATEMENT, "", BUFFER),
     ("front-token", "password == token", "!password.isEmpty", ACCESS),
     ("front-needs-token", STATEMENT, "", ACCESS),
     ("front-allowed-hosts", STATEMENT, "_ = isAllowed", ACCESS),

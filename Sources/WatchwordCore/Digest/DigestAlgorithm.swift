@@ -37,7 +37,7 @@ struct DigestAlgorithm: Sendable, Equatable {
 
     /// Returns the hash of the concatenated `parts` in lower-case hexadecimal digits. A hash of a password is as good
     /// as the password, so the result is a secret.
-    func hexDigest(of parts: [Part]) -> Secret {
+    func hexDigest(of parts: [SecretPart]) -> Secret {
         let digest = RunningDigest(self)
         for part in parts { part.withUnsafeBytes { digest.update($0) } }
         return digest.finish()

@@ -26,7 +26,7 @@ struct DigestResponse: Sendable, Equatable {
         }
         if let opaque = challenge.opaque { fields.append("opaque=\(opaque.quoted)") }
         if challenge.hashesUser { fields.append("userhash=true") }
-        let rest = Part.text(", \(fields.joined(separator: ", ")), response=\"")
+        let rest = SecretPart.text(", \(fields.joined(separator: ", ")), response=\"")
         return Secret(
             joining: [.text("Digest ")] + userName(of: credential)
                 + [rest, .secret(response(for: credential, request)), .text("\"")])
@@ -50,7 +50,7 @@ struct DigestResponse: Sendable, Equatable {
 
     /// `H(H(A1):nonce:nc:cnonce:qop:H(A2))`, or `H(H(A1):nonce:H(A2))` as in RFC 2069.
     private func digest(
-        for credential: LoginCredential, protection: DigestChallenge.Protection, covering request: [Part],
+        for credential: LoginCredential, protection: DigestChallenge.Protection, covering request: [SecretPart],
         bodyHash: Secret
     ) -> Secret {
         let algorithm = challenge.algorithm
@@ -83,7 +83,7 @@ struct DigestResponse: Sendable, Equatable {
 
     /// Returns `username` or `username*`, never both (RFC 7616 section 3.4). Only servers that send a charset are
     /// expected to support `username*`; others get a quoted string in the encoding of `DigestCharset`.
-    private func userName(of credential: LoginCredential) -> [Part] {
+    private func userName(of credential: LoginCredential) -> [SecretPart] {
         let bytes = bytes(of: credential).user
         if challenge.hashesUser {
             let hash = challenge.algorithm.hexDigest(of: [.bytes(bytes), .text(":\(challenge.realm)")])

@@ -34,7 +34,7 @@ public struct FrontRequestReader: ~Copyable, Sendable {
     }
 
     private let limits: FrontLimits
-    private var buffer = FrontBuffer()
+    private var buffer = WipingBuffer(retaining: 4096)
     private var state = State.requestLine(emptyLines: 0)
     /// The number of buffered bytes without a line end, so that no byte is searched twice.
     private var searched = 0
@@ -75,7 +75,7 @@ public struct FrontRequestReader: ~Copyable, Sendable {
         searched = 0
         let rest = Array(buffer.bytes)
         // A tunnel may be idle for long, and needs no buffer.
-        buffer = FrontBuffer()
+        buffer = WipingBuffer(retaining: 4096)
         return rest
     }
 

@@ -14,7 +14,7 @@ enum FrontToken {
             guard scheme.map(\.asciiLowercased).elementsEqual("basic".utf8) else { return nil }
             let encoded = bytes.dropFirst(scheme.count).drop { $0 == 0x20 }
             guard var plain = Base64.decode(UnsafeRawBufferPointer(rebasing: encoded)) else { return nil }
-            defer { plain.withUnsafeMutableBytes(FrontBuffer.wipe) }
+            defer { plain.withUnsafeMutableBytes(WipingBuffer.wipe) }
             guard let colon = plain.firstIndex(of: UInt8(ascii: ":")) else { return nil }
             return plain.withUnsafeBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[(colon + 1)...])) }
         }

@@ -75,7 +75,7 @@ public struct KeyringSecret: Sendable, Equatable {
 
     /// Returns the secret of an item for `credential`, in the form that git's helper reads.
     public static func text(of credential: LoginCredential) -> Secret {
-        var parts: [Part] = [.secret(credential.secret)]
+        var parts: [SecretPart] = [.secret(credential.secret)]
         if let expiresAt = credential.expiresAt {
             parts.append(.text("\n\(expiry)=\(expiresAt.components.seconds)"))
         }

@@ -62,7 +62,7 @@ public struct TokenGrant: Sendable, Equatable {
             "client": client, "key": proofKey.flatMap { Self.text(of: $0.privateKey) },
         ]
         var text = json.serialized()
-        defer { text.withUnsafeMutableBytes(FrontBuffer.wipe) }
+        defer { text.withUnsafeMutableBytes(WipingBuffer.wipe) }
         return text.withUnsafeBytes { Secret(copying: $0) }
     }
 
@@ -86,7 +86,7 @@ public struct TokenGrant: Sendable, Equatable {
         denied = json.strings("denied")
         proofKey = (json["key"]?.withUTF8 { Base64.decode($0) } ?? nil).flatMap { der in
             var der = der
-            defer { der.withUnsafeMutableBytes(FrontBuffer.wipe) }
+            defer { der.withUnsafeMutableBytes(WipingBuffer.wipe) }
             return ProofKey(der.withUnsafeBytes { Secret(copying: $0) })
         }
         self.refresh = refresh

@@ -21,8 +21,10 @@ public struct FrameDecoder: ~Copyable {
     }
 
     private var state = State.detecting
-    private var buffer = WipingBuffer()
+    private var buffer = WipingBuffer(retaining: Self.retainedBytes)
     private let maxMessageBytes: Int
+    /// The capacity kept between messages, so that one large message does not occupy memory permanently.
+    private static let retainedBytes = 64 << 10
 
     public init(maxMessageBytes: Int = Limits.messageBytes) { self.maxMessageBytes = maxMessageBytes }
 
@@ -39,7 +41,7 @@ public struct FrameDecoder: ~Copyable {
     public var bufferedCount: Int { buffer.bytes.count }
 
     /// Discards the buffered bytes. `feed` must not be called afterwards.
-    public mutating func dropUnread() { buffer = WipingBuffer() }
+    public mutating func dropUnread() { buffer = WipingBuffer(retaining: Self.retainedBytes) }
 
     /// The number of bytes already received of an incomplete message; `nil` between two messages. For a message that is being
     /// skipped, the size limit.

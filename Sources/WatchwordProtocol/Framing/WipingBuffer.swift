@@ -1,58 +1,62 @@
 internal import CPlatform
 internal import Glibc
 
-/// A growable byte buffer that wipes bytes when they are consumed, when its block is replaced, and when it is destroyed.
-struct WipingBuffer: ~Copyable {
-    private var block: UnsafeMutableRawBufferPointer
-    private(set) var count = 0
+/// Received bytes that are not consumed yet. They are wiped when they are consumed or moved, when their block is replaced,
+/// and when the buffer is destroyed, because they may contain credentials.
+package struct WipingBuffer: ~Copyable, Sendable {
+    /// Owned by this value, which is not copied; so only one thread at a time uses the address.
+    nonisolated(unsafe) private var block = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var start = 0
+    package private(set) var count = 0
+    private let retainedBytes: Int
 
-    init() { block = UnsafeMutableRawBufferPointer(start: nil, count: 0) }
+    /// - Parameter retainedBytes: the capacity that the buffer may retain while it is empty.
+    package init(retaining retainedBytes: Int) { self.retainedBytes = retainedBytes }
 
     deinit { Self.release(block) }
 
-    var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// The content; valid until the next mutation.
-    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: block[..<count]) }
+    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: block[start..<start + count]) }
 
-    mutating func append(_ added: UnsafeRawBufferPointer) {
+    package mutating func append(_ added: UnsafeRawBufferPointer) {
         guard !added.isEmpty else { return }
-        reserve(count + added.count)
-        UnsafeMutableRawBufferPointer(rebasing: block[count..<(count + added.count)]).copyMemory(from: added)
+        if start + count + added.count > block.count { makeRoom(for: added.count) }
+        UnsafeMutableRawBufferPointer(rebasing: block[(start + count)...]).copyMemory(from: added)
         count += added.count
     }
 
-    /// Removes the first `consumed` bytes and wipes the space that becomes free.
-    mutating func removeFirst(_ consumed: Int) {
-        let rest = count - consumed
-        if rest > 0 { memmove(block.baseAddress!, block.baseAddress! + consumed, rest) }
-        watchword_wipe(block.baseAddress.map { $0 + rest }, consumed)  // guard: buffer-wipes-what-is-taken
-        count = rest
-        if rest == 0 && block.count > Self.retainedBytes { shrink() }
+    package mutating func removeFirst(_ consumed: Int) {
+        // guard: buffer-wipes-what-is-taken
+        Self.wipe(UnsafeMutableRawBufferPointer(rebasing: block[start..<start + consumed]))
+        count -= consumed
+        start = count == 0 ? 0 : start + consumed
+        if count == 0, block.count > retainedBytes { replaceBlock(with: 0) }
     }
 
-    /// The capacity that an empty buffer may retain, so that one large message does not occupy memory permanently.
-    private static let retainedBytes = 64 << 10
-
-    private mutating func reserve(_ needed: Int) {
-        guard needed > block.count else { return }
-        replaceBlock(
-            UnsafeMutableRawBufferPointer.allocate(byteCount: max(needed, block.count * 2, 1024), alignment: 1))
+    /// Moves the content to the start of the block, or to a larger block if it would fill more than half of this one. So
+    /// the number of moved bytes is proportional to the number of appended ones.
+    private mutating func makeRoom(for added: Int) {
+        let needed = count + added
+        if needed > block.count / 2 { return replaceBlock(with: max(count == 0 ? added : needed * 2, 1024)) }
+        memmove(block.baseAddress!, block.baseAddress! + start, count)
+        // guard: buffer-wipes-what-is-moved
+        Self.wipe(UnsafeMutableRawBufferPointer(rebasing: block[count..<start + count]))
+        start = 0
     }
 
-    private mutating func shrink() {
-        replaceBlock(UnsafeMutableRawBufferPointer(start: nil, count: 0))
-    }
-
-    private mutating func replaceBlock(_ larger: UnsafeMutableRawBufferPointer) {
-        if count > 0 { larger.copyMemory(from: bytes) }
+    private mutating func replaceBlock(with size: Int) {
+        let other = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 1)
+        if count > 0 { other.copyMemory(from: bytes) }
         Self.release(block)
-        block = larger
+        (block, start) = (other, 0)
     }
 
     private static func release(_ block: UnsafeMutableRawBufferPointer) {
-        guard let start = block.baseAddress else { return }
-        watchword_wipe(start, block.count)  // guard: buffer-wipes-its-end
+        wipe(block)  // guard: buffer-wipes-its-end
         block.deallocate()
     }
+
+    package static func wipe(_ bytes: UnsafeMutableRawBufferPointer) { watchword_wipe(bytes.baseAddress, bytes.count) }
 }

@@ -2,9 +2,9 @@ public import JSONText
 
 /// The id that connects a reply with its request (JSON-RPC 2.0 section 4). The reply preserves its JSON type: `1` and `"1"` are
 /// different ids.
-public enum RequestID: Sendable {
+public enum RequestID: Sendable, Hashable {
     case integer(Int)
-    case string(String)
+    case string(ExactText)
     /// A valid id. Requests with this id are answered, but the id does not distinguish them.
     case null
 
@@ -13,7 +13,7 @@ public enum RequestID: Sendable {
         switch json.kind {
         case .null: self = .null
         case .integer: self = .integer(json.integer ?? 0)
-        case .string: self = .string(json.string ?? "")
+        case .string: self = .string(ExactText(json.string ?? ""))
         case .boolean, .real, .array, .object: return nil
         }
     }
@@ -21,28 +21,8 @@ public enum RequestID: Sendable {
     public var json: JSON {
         switch self {
         case .integer(let value): .integer(value)
-        case .string(let value): .string(value)
+        case .string(let value): value.json
         case .null: .null
-        }
-    }
-}
-
-extension RequestID: Hashable {
-    /// Compares strings byte by byte. Swift's `==` treats the two encodings of "é" as equal.
-    public static func == (left: RequestID, right: RequestID) -> Bool {
-        switch (left, right) {
-        case (.integer(let left), .integer(let right)): left == right
-        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
-        case (.null, .null): true
-        default: false
-        }
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        switch self {
-        case .integer(let value): hasher.combine(value)
-        case .string(let value): hasher.combine(value)
-        case .null: break
         }
     }
 }

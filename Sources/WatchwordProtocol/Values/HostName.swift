@@ -47,27 +47,14 @@ package enum HostName {
     /// Whether `text` is an IPv4 address in its usual form: four decimal numbers without leading zeros.
     package static func isIPv4(_ text: String) -> Bool {
         var address = in_addr()
-        return isPlain(text) && inet_pton(AF_INET, text, &address) == 1
+        // A NUL byte would end the string for the C function, which would ignore the rest.
+        return !text.utf8.contains(0) && inet_pton(AF_INET, text, &address) == 1
     }
 
     private static func ipv6(_ text: String) -> String? {
-        var address = in6_addr()
-        guard isPlain(text), inet_pton(AF_INET6, text, &address) == 1 else { return nil }
-        let mappedPrefix: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
-        let mapped = withUnsafeBytes(of: address) { bytes in
-            bytes.starts(with: mappedPrefix) ? dotted(bytes[12...]) : nil
+        guard text.contains(":"), !text.contains("%"), !text.hasPrefix("["), let address = NetworkAddress(text) else {
+            return nil
         }
-        if let mapped { return mapped }
-        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        guard inet_ntop(AF_INET6, &address, &buffer, socklen_t(buffer.count)) != nil else { return nil }
-        let length = buffer.firstIndex(of: 0) ?? buffer.count
-        return "[\(String(decoding: buffer[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self))]"
+        return address.bytes.count == 4 ? address.description : "[\(address)]"
     }
-
-    private static func dotted(_ bytes: some Sequence<UInt8>) -> String {
-        bytes.map { String($0) }.joined(separator: ".")
-    }
-
-    /// Whether `text` is printable ASCII. A NUL byte would end the string for the C function, which would ignore the rest.
-    private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
 }

@@ -9,8 +9,8 @@ extension Secret {
                 var byte = text[index]
                 index += 1
                 if byte == UInt8(ascii: "%") {
-                    guard index + 1 < text.endIndex, let high = Self.hexValue(text[index]),
-                        let low = Self.hexValue(text[index + 1])
+                    guard index + 1 < text.endIndex, let high = Hexadecimal.value(of: text[index]),
+                        let low = Hexadecimal.value(of: text[index + 1])
                     else {
                         isValid = false  // guard: import-percent-encoding
                         return count
@@ -24,14 +24,5 @@ extension Secret {
             return count
         }
         guard isValid else { return nil }
-    }
-
-    private static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }

@@ -34,16 +34,8 @@ public enum URLText {
         guard let userInfo, let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else {
             return .string(url)
         }
-        let head = Array(url[..<url.index(colon, offsetBy: 3)].utf8)
-        let tail = Array("@\(url[url.index(colon, offsetBy: 3)...])".utf8)
-        let whole = Secret(capacity: head.count + userInfo.count + tail.count) { destination in
-            destination.copyBytes(from: head)
-            userInfo.withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: destination[head.count...]).copyMemory(from: $0)
-            }
-            UnsafeMutableRawBufferPointer(rebasing: destination[(head.count + userInfo.count)...]).copyBytes(from: tail)
-            return destination.count
-        }
+        let start = url.index(colon, offsetBy: 3)
+        let whole = Secret(joining: [.text(String(url[..<start])), .secret(userInfo), .text("@\(url[start...])")])
         return whole.withUnsafeBytes { JSON.string(secret: $0) } ?? .string(url)
     }
 }

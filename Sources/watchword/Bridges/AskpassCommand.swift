@@ -142,16 +142,11 @@ struct AskpassCommand: ParsableCommand {
 
     private func write(_ isAllowed: Bool, _ prompt: AskpassPrompt) throws {
         guard isAllowed || prompt.printsRefusal else { throw ExitCode(ExitStatus.refused) }
-        var word = isAllowed ? "yes" : "no"
-        word.withUTF8 { Self.write(Secret(copying: UnsafeRawBufferPointer($0))) }
+        Self.write(Secret(joining: [.text(isAllowed ? "yes" : "no")]))
     }
 
     private static func write(_ value: Secret) {
-        let line = Secret(capacity: value.count + 1) { block in
-            value.withUnsafeBytes { block.copyMemory(from: $0) }
-            block[value.count] = UInt8(ascii: "\n")
-            return value.count + 1
-        }
+        let line = Secret(joining: [.secret(value), .text("\n")])
         line.withUnsafeBytes { _ = Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
     }
 }

@@ -233,23 +233,11 @@ private struct GitHelper {
     /// Writes the members, one per line. A value with a line end is omitted, because the rest would be another member.
     private func write(_ members: [(name: String, value: JSON?)]) {
         for (name, value) in members {
-            let line = value?.withUTF8 { bytes in
-                Secret(capacity: name.utf8.count + bytes.count + 2) { block in
-                    guard !bytes.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\n") }) else { return 0 }
-                    var count = 0
-                    for byte in [name.utf8.map { $0 }, [UInt8(ascii: "=")]].joined() {
-                        block[count] = byte
-                        count += 1
-                    }
-                    for byte in bytes {
-                        block[count] = byte
-                        count += 1
-                    }
-                    block[count] = UInt8(ascii: "\n")
-                    return count + 1
-                }
-            }
-            line?.withUnsafeBytes { bytes in _ = Glibc.write(STDOUT_FILENO, bytes.baseAddress, bytes.count) }
+            guard let value = value?.withUTF8({ Secret(copying: $0) }),
+                !value.withUnsafeBytes({ $0.contains { $0 == 0 || $0 == UInt8(ascii: "\n") } })
+            else { continue }
+            let line = Secret(joining: [.text("\(name)="), .secret(value), .text("\n")])
+            line.withUnsafeBytes { bytes in _ = Glibc.write(STDOUT_FILENO, bytes.baseAddress, bytes.count) }
         }
     }
 }

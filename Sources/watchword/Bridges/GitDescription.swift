@@ -32,28 +32,16 @@ struct GitDescription {
 
     /// Reads a description. Returns `nil` if it is too long, or not text.
     static func fromStandardInput() throws -> GitDescription? {
-        var isWhole = false
-        let text = Secret(capacity: longest) { block in
-            var count = 0
-            while count < block.count {
-                let received = read(STDIN_FILENO, block.baseAddress?.advanced(by: count), block.count - count)
-                if received < 0 && errno == EINTR { continue }
-                guard received > 0 else {
-                    isWhole = received == 0
-                    break
-                }
-                let said = UnsafeMutableRawBufferPointer(rebasing: block[..<(count + received)])
-                isWhole = hasEmptyLine(said, from: count)
-                count += received
-                if isWhole { break }
-            }
-            return count
+        var (error, hasEnded): (Int32, Bool) = (0, false)
+        let text = Secret(reading: STDIN_FILENO, capacity: longest, error: &error) { bytes, seen in
+            hasEnded = hasEmptyLine(bytes, from: seen)
+            return hasEnded
         }
-        return isWhole ? GitDescription(text) : nil
+        return hasEnded || error == 0 && text.count < longest ? GitDescription(text) : nil
     }
 
     /// Whether the description is complete. The sender need not close its end of the pipe before it has the reply.
-    private static func hasEmptyLine(_ text: UnsafeMutableRawBufferPointer, from start: Int) -> Bool {
+    private static func hasEmptyLine(_ text: UnsafeRawBufferPointer, from start: Int) -> Bool {
         let end = UInt8(ascii: "\n")
         return text[start...].indices.contains { text[$0] == end && ($0 == 0 || text[$0 - 1] == end) }
     }

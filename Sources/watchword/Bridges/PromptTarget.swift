@@ -24,27 +24,9 @@ struct PromptTarget {
         // User information with a password never becomes a `String`. Without the user name nothing matches, because
         // another user's password must not be used.
         let decoded = userInfo.withUnsafeBytes { bytes in
-            bytes.contains(UInt8(ascii: ":")) ? nil : Self.decoded(bytes)
+            bytes.contains(UInt8(ascii: ":")) ? nil : Secret(percentDecoding: bytes[...])
         }
-        guard let decoded else { return nil }
-        user = ExactText(decoded)
-    }
-
-    /// Decodes percent-encoding (RFC 3986 section 2.1).
-    private static func decoded(_ bytes: UnsafeRawBufferPointer) -> String? {
-        var decoded: [UInt8] = []
-        var rest = bytes[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                decoded.append(byte)
-                continue
-            }
-            guard rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            else { return nil }
-            decoded.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: decoded, as: UTF8.self)
+        guard let user = decoded?.withUnsafeBytes({ String(validating: $0, as: UTF8.self) }) else { return nil }
+        self.user = ExactText(user)
     }
 }

@@ -53,15 +53,10 @@ struct TokenCommand: ParsableCommand {
                 params.refusedToken = result["credential"]?["token"]?.withUTF8 { Secret(copying: $0) }
                 result = try connection.call(params)
             }
-            let line = result["credential"]?["token"]?.withUTF8 { bytes in
-                Secret(capacity: bytes.count + 1) { block in
-                    block.copyMemory(from: bytes)
-                    block[bytes.count] = UInt8(ascii: "\n")
-                    return bytes.count + 1
-                }
+            guard let token = result["credential"]?["token"]?.withUTF8({ Secret(copying: $0) }) else {
+                throw .protocolViolation("a reply to credential/get without a token")
             }
-            guard let line else { throw .protocolViolation("a reply to credential/get without a token") }
-            return line
+            return Secret(joining: [.secret(token), .text("\n")])
         } catch {
             guard case .refused(let refused) = error, refused.kind == .unknownCredential else {
                 throw reportRefusal(error)

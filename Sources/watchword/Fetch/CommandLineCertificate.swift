@@ -53,12 +53,7 @@ enum CommandLineCertificate {
             let folder = isInHome ? getenv("HOME").map { String(cString: $0) } : currentFolder()
             guard let folder else { return text }
             let rest = isInHome ? UnsafeRawBufferPointer(rebasing: bytes[2...]) : bytes
-            let start = Array("\(folder)/".utf8)
-            return Secret(capacity: start.count + rest.count) { destination in
-                destination.copyBytes(from: start)
-                UnsafeMutableRawBufferPointer(rebasing: destination[start.count...]).copyMemory(from: rest)
-                return destination.count
-            }
+            return Secret(joining: [.text("\(folder)/"), .secret(Secret(copying: rest))])
         }
     }
 

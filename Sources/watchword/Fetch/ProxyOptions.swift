@@ -48,14 +48,7 @@ struct ProxyOptions: ParsableArguments {
 
     /// Adds `http://` to a proxy without a scheme, as curl does.
     static func withScheme(_ text: Secret) -> Secret {
-        text.withUnsafeBytes { bytes in
-            if bytes.firstRange(of: "://".utf8) != nil { return text }
-            let scheme = Array("http://".utf8)
-            return Secret(capacity: scheme.count + bytes.count) { destination in
-                destination.copyBytes(from: scheme)
-                UnsafeMutableRawBufferPointer(rebasing: destination[scheme.count...]).copyMemory(from: bytes)
-                return destination.count
-            }
-        }
+        let hasScheme = text.withUnsafeBytes { $0.firstRange(of: "://".utf8) != nil }
+        return hasScheme ? text : Secret(joining: [.text("http://"), .secret(text)])
     }
 }

@@ -65,6 +65,6 @@ struct TLSOptions: ParsableArguments {
                 "--pinnedpubkey takes one hash: sha256// and 44 characters of base64; files and lists are not supported"
             )
         }
-        return Fingerprint.hexadecimal(hash)
+        return Hexadecimal.text(hash)
     }
 }

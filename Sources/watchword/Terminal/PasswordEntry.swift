@@ -54,23 +54,17 @@ enum PasswordEntry {
                 "standard input is a terminal, which would show what you type; use a pipe or a file, or omit the option"
             )
         }
-        let room = Limits.credentialBytes + 2
-        var problem: String?
-        let password = Secret(capacity: room) { block in
-            var count = 0
-            while count < room && !block[..<count].contains(newline) {
-                let received = read(STDIN_FILENO, block.baseAddress?.advanced(by: count), room - count)
-                if received < 0 && errno == EINTR { continue }
-                if received < 0 { problem = "cannot read standard input: \(String(cString: strerror(errno)))" }
-                guard received > 0 else { break }
-                count += received
-            }
-            if count == 0 { problem = problem ?? "standard input is empty; write one line to it" }
-            let end = block[..<count].firstIndex(of: newline) ?? count
-            let hasReturn = end > 0 && block[end - 1] == UInt8(ascii: "\r")
-            return hasReturn ? end - 1 : end
+        var error: Int32 = 0
+        let input = Secret(reading: STDIN_FILENO, capacity: Limits.credentialBytes + 2, error: &error) { bytes, seen in
+            bytes[seen...].contains(newline)
         }
-        if let problem { throw refusal(problem) }
+        guard error == 0 else { throw refusal("cannot read standard input: \(String(cString: strerror(error)))") }
+        guard !input.isEmpty else { throw refusal("standard input is empty; write one line to it") }
+        let password = input.withUnsafeBytes { bytes in
+            let end = bytes.firstIndex(of: newline) ?? bytes.count
+            let hasReturn = end > 0 && bytes[end - 1] == UInt8(ascii: "\r")
+            return Secret(copying: UnsafeRawBufferPointer(rebasing: bytes[..<(hasReturn ? end - 1 : end)]))
+        }
         return try checked(password)
     }
 

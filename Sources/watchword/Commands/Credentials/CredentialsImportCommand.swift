@@ -96,20 +96,12 @@ struct CredentialsImportCommand: ParsableCommand {
         if facts.st_mode & 0o077 != 0 {
             printError("warning: other users can read or change \(file.shortened); run \"chmod 600\" on it")
         }
-        var problem: String?
-        let content = Secret(capacity: maxBytes + 1) { block in
-            var count = 0
-            while count < block.count {
-                let received = read(descriptor, block.baseAddress?.advanced(by: count), block.count - count)
-                if received < 0 && errno == EINTR { continue }
-                if received < 0 { problem = String(cString: strerror(errno)) }
-                guard received > 0 else { break }
-                count += received
-            }
-            return count
+        var error: Int32 = 0
+        let content = Secret(reading: descriptor, capacity: maxBytes + 1, error: &error)
+        guard error == 0, content.count <= maxBytes else {
+            let problem = error != 0 ? String(cString: strerror(error)) : "larger than \(maxBytes) bytes"
+            throw refusal("cannot read \(file.shortened): \(problem)")
         }
-        if content.count > maxBytes { problem = "larger than \(maxBytes) bytes" }
-        if let problem { throw refusal("cannot read \(file.shortened): \(problem)") }
         return content
     }
 }

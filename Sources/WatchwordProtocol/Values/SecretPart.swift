@@ -1,13 +1,11 @@
-internal import WatchwordProtocol
-
-/// A part of a hash input or a header field: public text, or a secret.
-enum Part: Sendable {
+/// A part of a longer secret, such as a header field: public text, or a secret.
+package enum SecretPart: Sendable {
     case text(String)
     /// Text in another encoding, or a body.
     case bytes([UInt8])
     case secret(Secret)
 
-    func withUnsafeBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+    package func withUnsafeBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
         switch self {
         case .text(var text): text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
         case .bytes(let bytes): bytes.withUnsafeBytes { body($0) }
@@ -15,7 +13,7 @@ enum Part: Sendable {
         }
     }
 
-    var count: Int {
+    fileprivate var count: Int {
         switch self {
         case .text(let text): text.utf8.count
         case .bytes(let bytes): bytes.count
@@ -26,7 +24,7 @@ enum Part: Sendable {
 
 extension Secret {
     /// Concatenates the parts.
-    init(joining parts: [Part]) {
+    package init(joining parts: [SecretPart]) {
         self.init(capacity: parts.reduce(0) { $0 + $1.count }) { destination in
             var count = 0
             for part in parts {
