@@ -44,6 +44,10 @@ import Testing
         #expect(CurlOption.named("-K")?.long == "config" && CurlOption.named("--nosuch") == nil)
     }
 
+    @Test func eachDifferentOptionIsDescribed() {
+        #expect(CurlDifference.options.map(\.name) == CurlOption.different.map(\.long))
+    }
+
     @Test func differencesAreNamedOnce() {
         let names = CurlDifference.all.map(\.name)
         #expect(

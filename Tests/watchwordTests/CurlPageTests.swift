@@ -36,13 +36,11 @@ import WatchwordProtocol
         ]
         let differences = CurlDifference.all.flatMap { entry($0.name, $0.text, isCompared: $0.isCompared) }
         let same = [".SH IDENTICAL"] + list { $0 == .same } + [".SH DIFFERENT"]
-        var different: [String] = []
-        for option in CurlOption.all {
-            guard case .different(let text) = option.verdict else { continue }
-            different += entry(option.name, text, isCompared: option.isCompared)
+        let different = zip(CurlOption.different, CurlDifference.options).flatMap { option, difference in
+            entry(option.name, difference.text, isCompared: difference.isCompared)
         }
-        let ignored = CurlOption.Neglect.allCases.flatMap { group($0.rawValue, .ignored($0)) }
-        let refused = CurlOption.Reason.allCases.flatMap { group($0.rawValue, .refused($0)) }
+        let ignored = CurlOption.ignored.flatMap { group($0.reason, .ignored(reason: $0.reason)) }
+        let refused = CurlOption.refused.flatMap { group($0.reason, .refused(reason: $0.reason)) }
         let tail = [".SH SEE ALSO", ".BR curl (1),", ".BR watchword\\-fetch (1)"]
         let notes = ManualPage.wrapped(
             "These options have no effect. A note on standard error says so; \\-s suppresses it.")

@@ -134,7 +134,7 @@ struct CurlArguments: Equatable {
     private static func check(_ option: CurlOption) throws(Refusal) {
         guard case .refused(let reason) = option.verdict else { return }  // guard: curl-refused
         throw Refusal(
-            text: "curl's \(option.name) is refused (see: man watchword-curl). \(reason.rawValue)")
+            text: "curl's \(option.name) is refused (see: man watchword-curl). \(reason)")
     }
 
     private static func missingValue(_ option: CurlOption) -> Refusal {
@@ -165,7 +165,7 @@ struct CurlArguments: Equatable {
     var notes: [String] {
         ignored.compactMap { option in
             guard case .ignored(let reason) = option.verdict, option.long != "disable" else { return nil }
-            return "\(option.name) is ignored. \(reason.rawValue)"
+            return "\(option.name) is ignored. \(reason)"
         }
     }
 }

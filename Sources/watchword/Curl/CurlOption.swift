@@ -1,13 +1,13 @@
-/// An option of curl 7.88, and how `watchword fetch` treats it. Command lines are parsed with the list of all options, which
-/// also contains the reasons for error messages and the text of watchword-curl(7).
+/// An option of curl 7.88, and how `watchword fetch` treats it. Command lines are parsed with the list of all options.
 struct CurlOption: Equatable {
     enum Verdict: Equatable {
         /// Supported with curl's meaning.
         case same
-        case different(String)
+        /// Supported with a difference, which watchword-curl(7) describes.
+        case different
         /// Ignored, with a note, because the option would change neither the result nor its security.
-        case ignored(Neglect)
-        case refused(Reason)
+        case ignored(reason: String)
+        case refused(reason: String)
     }
 
     /// The name without dashes.
@@ -23,13 +23,9 @@ struct CurlOption: Equatable {
     /// The option as written in a command, such as `-d, --data`.
     var name: String { short.map { "-\($0), --\(long)" } ?? "--\(long)" }
 
-    /// Whether the test that compares `fetch` with curl can observe the difference. That test uses neither a terminal nor TLS.
-    var isCompared: Bool {
-        !["cert", "insecure", "pinnedpubkey", "proxy", "user", "verbose"].contains(long)
-    }
-
     static let all: [CurlOption] =
-        same + different + Neglect.allCases.flatMap(ignored) + Reason.allCases.flatMap(refused)
+        same + different + ignored.flatMap { list($0.options, .ignored(reason: $0.reason)) }
+        + refused.flatMap { list($0.options, .refused(reason: $0.reason)) }
 
     private static let byLong = Dictionary(all.map { ($0.long, $0) }, uniquingKeysWith: { first, _ in first })
     private static let byShort = Dictionary(

@@ -102,4 +102,57 @@ struct CurlDifference {
         CurlDifference(
             "progress", "Progress is shown only at a terminal, and in another format.", isCompared: false),
     ]
+
+    /// The differences of single options.
+    static let options = [
+        CurlDifference(
+            "cert",
+            "A PKCS#11 URI, or a PEM or PKCS#12 file; the type is detected.",
+            isCompared: false),
+        CurlDifference(
+            "continue-at",
+            "An incomplete file is stored as FILE.part, and is resumed only if the server still has the same version."),
+        CurlDifference(
+            "cookie",
+            "Takes name=value, not a file."),
+        CurlDifference(
+            "dump-header",
+            "Responses whose challenge was answered are not written."),
+        CurlDifference(
+            "insecure",
+            "An untrusted certificate is shown at the terminal and accepted for this fetch; a revoked certificate or a changed key still requires an answer.",
+            isCompared: false),
+        CurlDifference(
+            "json",
+            "Prints the broker's result as JSON. To post JSON, use -d @file -H 'Content-Type: application/json'."),
+        CurlDifference(
+            "max-redirs",
+            "At most 50 redirects are followed, even if the number is larger."),
+        CurlDifference(
+            "noproxy",
+            "Takes only '*', for no proxy. List hosts to reach without a proxy in the configuration (proxy.except)."),
+        CurlDifference(
+            "pinnedpubkey",
+            "Takes one hash (sha256//...), not a file or a list.",
+            isCompared: false),
+        CurlDifference(
+            "proxy",
+            "Takes an http, https or socks5h proxy. Without -x, the configured proxy is used; environment variables have no effect.",
+            isCompared: false),
+        CurlDifference(
+            "referer",
+            "\";auto\" is sent unchanged."),
+        CurlDifference(
+            "user",
+            "Without a password, asks for it at the terminal; the argument is overwritten at startup.",
+            isCompared: false),
+        CurlDifference(
+            "verbose",
+            "Shows the queries of URLs, but no logins, no cookies, and no bytes of the body or of TLS.",
+            isCompared: false),
+        CurlDifference(
+            "write-out",
+            "%{json} is the broker's result; %{watchword_user} and %{watchword_source} are new; values of the broker's connection to the server (addresses, times of its phases, size_request) are 0 or empty."
+        ),
+    ]
 }
