@@ -7,14 +7,13 @@ struct WriteOut {
 
     private enum Part: Equatable {
         case text(String)
-        case variable(WriteOutVariable)
+        case variable(String)
         /// `%header{NAME}`
         case header(String)
         /// `%{stdout}` and `%{stderr}`: the stream for the rest of the format.
         case stream(Stream)
         /// `%{onerror}`: the rest of the format is for failures only.
         case onError
-        case unknown(String)
     }
 
     private var parts: [Part] = []
@@ -69,15 +68,14 @@ struct WriteOut {
         case "stdout": .stream(.output)
         case "stderr": .stream(.error)
         case "onerror": .onError
-        default: WriteOutVariable(rawValue: name).map { .variable($0) } ?? .unknown(name)
+        default: .variable(name)
         }
     }
 
     /// Whether the format uses variables whose values only `fetch/request` and `fetch/response` contain.
     var needsExchanges: Bool {
-        parts.contains {
-            [.variable(.method), .variable(.sizeHeader), .variable(.redirectCount), .variable(.sizeUpload)].contains($0)
-        }
+        let names = ["method", "num_redirects", "size_header", "size_upload"]
+        return parts.contains { if case .variable(let name) = $0 { names.contains(name) } else { false } }
     }
 
     /// Returns the texts to write, in order, each with its stream.
@@ -86,11 +84,12 @@ struct WriteOut {
         for part in parts {
             switch part {
             case .text(let text): texts.append((stream, text))
-            case .variable(let variable): texts.append((stream, facts.value(of: variable)))
+            case .variable(let name):
+                let unknown = (Stream.error, "watchword: unknown --write-out variable: '\(name)'\n")
+                texts.append(facts.value(of: name).map { (stream, $0) } ?? unknown)
             case .header(let name): texts.append((stream, facts.header(name)))
             case .stream(let next): stream = next
             case .onError: if facts.hasSucceeded { return texts }
-            case .unknown(let name): texts.append((.error, "watchword: unknown --write-out variable: '\(name)'\n"))
             }
         }
         return texts

@@ -2,55 +2,7 @@ import ArgumentParser
 import JSONText
 import WatchwordProtocol
 
-/// The variables of `-w` in curl 7.88, and `watchword_user` and `watchword_source`.
-enum WriteOutVariable: String, CaseIterable {
-    case certificates = "certs"
-    case contentType = "content_type"
-    case errorMessage = "errormsg"
-    case exitCode = "exitcode"
-    case fileName = "filename_effective"
-    case entryPath = "ftp_entry_path"
-    case headerJSON = "header_json"
-    case httpCode = "http_code"
-    case connectCode = "http_connect"
-    case httpVersion = "http_version"
-    case json
-    case localAddress = "local_ip"
-    case localPort = "local_port"
-    case method
-    case certificateCount = "num_certs"
-    case connectionCount = "num_connects"
-    case headerCount = "num_headers"
-    case redirectCount = "num_redirects"
-    case proxyVerification = "proxy_ssl_verify_result"
-    case redirectURL = "redirect_url"
-    case referer
-    case remoteAddress = "remote_ip"
-    case remotePort = "remote_port"
-    case responseCode = "response_code"
-    case scheme
-    case sizeDownload = "size_download"
-    case sizeHeader = "size_header"
-    case sizeRequest = "size_request"
-    case sizeUpload = "size_upload"
-    case speedDownload = "speed_download"
-    case speedUpload = "speed_upload"
-    case verification = "ssl_verify_result"
-    case timeTLS = "time_appconnect"
-    case timeConnect = "time_connect"
-    case timeName = "time_namelookup"
-    case timeRequest = "time_pretransfer"
-    case timeRedirect = "time_redirect"
-    case timeFirstByte = "time_starttransfer"
-    case timeTotal = "time_total"
-    case url
-    case effectiveURL = "url_effective"
-    case urlNumber = "urlnum"
-    case user = "watchword_user"
-    case source = "watchword_source"
-}
-
-/// The values of the variables of `-w` for one transfer.
+/// The values of the variables of `-w` for one transfer: those of curl 7.88, and `watchword_user` and `watchword_source`.
 struct WriteOutFacts {
     var item: FetchItem
     var head: ReportedHead?
@@ -63,40 +15,44 @@ struct WriteOutFacts {
 
     var hasSucceeded: Bool { code == .success }
 
-    func value(of variable: WriteOutVariable) -> String {
+    /// Returns `nil` if there is no such variable.
+    func value(of variable: String) -> String? {
         switch variable {
-        case .contentType: header("Content-Type")
-        case .errorMessage: hasSucceeded ? "" : errorText
-        case .exitCode: "\(code.rawValue)"
-        case .fileName: item.file ?? ""
-        case .headerJSON: headerJSON
-        case .httpCode, .responseCode: Self.padded(head?.status ?? 0)
-        case .connectCode: "000"
-        case .httpVersion: head?.httpVersion ?? "0"
-        case .json: (result ?? [:]).line
-        case .method: log.method ?? item.params.method
-        case .headerCount: "\(head?.headers.count ?? 0)"
-        case .redirectCount: "\(log.redirects)"
-        case .redirectURL: redirectURL
-        case .referer: item.params.headers.firstValue(of: "Referer") ?? ""
-        case .scheme: url.firstRange(of: "://").map { url[..<$0.lowerBound].uppercased() } ?? ""
-        case .sizeDownload: "\(receivedBytes)"
-        case .sizeHeader: "\(log.headerBytes)"
-        case .sizeUpload: "\(head == nil || log.redirects > 0 ? 0 : item.content?.sizeBytes ?? 0)"
-        case .speedDownload: "\(speed(receivedBytes))"
-        case .speedUpload: "\(speed(item.content?.sizeBytes ?? 0))"
-        case .timeTotal: Self.seconds(total)
-        case .timeFirstByte, .timeTLS, .timeConnect, .timeName, .timeRequest, .timeRedirect: Self.seconds(0)
-        case .url: item.params.url
-        case .effectiveURL: url
-        case .urlNumber: "\(item.number)"
-        case .user: result?["auth"]?["user"]?.string ?? ""
-        case .source: result?["auth"]?["source"]?.string ?? ""
+        case "content_type": header("Content-Type")
+        case "errormsg": hasSucceeded ? "" : errorText
+        case "exitcode": "\(code.rawValue)"
+        case "filename_effective": item.file ?? ""
+        case "header_json": headerJSON
+        case "http_code", "response_code": Self.padded(head?.status ?? 0)
+        case "http_connect": "000"
+        case "http_version": head?.httpVersion ?? "0"
+        case "json": (result ?? [:]).line
+        case "method": log.method ?? item.params.method
+        case "num_headers": "\(head?.headers.count ?? 0)"
+        case "num_redirects": "\(log.redirects)"
+        case "redirect_url": redirectURL
+        case "referer": item.params.headers.firstValue(of: "Referer") ?? ""
+        case "scheme": url.firstRange(of: "://").map { url[..<$0.lowerBound].uppercased() } ?? ""
+        case "size_download": "\(receivedBytes)"
+        case "size_header": "\(log.headerBytes)"
+        case "size_upload": "\(head == nil || log.redirects > 0 ? 0 : item.content?.sizeBytes ?? 0)"
+        case "speed_download": "\(speed(receivedBytes))"
+        case "speed_upload": "\(speed(item.content?.sizeBytes ?? 0))"
+        case "time_total": Self.seconds(total)
+        case "time_starttransfer", "time_appconnect", "time_connect", "time_namelookup", "time_pretransfer",
+            "time_redirect":
+            Self.seconds(0)
+        case "url": item.params.url
+        case "url_effective": url
+        case "urlnum": "\(item.number)"
+        case "watchword_user": result?["auth"]?["user"]?.string ?? ""
+        case "watchword_source": result?["auth"]?["source"]?.string ?? ""
         // These belong to the broker's connection to the server, and are not reported.
-        case .certificates, .entryPath, .localAddress, .remoteAddress: ""
-        case .localPort, .remotePort, .certificateCount, .connectionCount, .sizeRequest, .proxyVerification,
-            .verification:
+        case "certs", "ftp_entry_path", "local_ip", "remote_ip": ""
+        case "local_port", "remote_port", "num_certs", "num_connects", "size_request", "proxy_ssl_verify_result",
+            "ssl_verify_result":
             "0"
+        default: nil
         }
     }
 
