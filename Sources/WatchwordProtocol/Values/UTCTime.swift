@@ -1,15 +1,15 @@
+internal import Glibc
+
 /// Times as ISO 8601 in UTC, with milliseconds: `2026-11-21T17:20:03.120Z`.
 public enum UTCTime {
-    private static let day = 86_400_000
-
     /// - Parameter milliseconds: Milliseconds since 1970, without leap seconds.
     public static func text(_ milliseconds: Int) -> String {
-        let days = (milliseconds - modulo(milliseconds, day)) / day
-        let (year, month, dayOfMonth) = date(ofDay: days)
-        let rest = modulo(milliseconds, day)
-        let clock = [rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60].map { padded($0, 2) }
-        return "\(padded(year, 4))-\(padded(month, 2))-\(padded(dayOfMonth, 2))T"
-            + "\(clock.joined(separator: ":")).\(padded(rest % 1000, 3))Z"
+        let fraction = (milliseconds % 1000 + 1000) % 1000
+        var (seconds, time) = ((milliseconds - fraction) / 1000, tm())
+        gmtime_r(&seconds, &time)
+        let date = [padded(time.tm_year + 1900, 4), padded(time.tm_mon + 1, 2), padded(time.tm_mday, 2)]
+        let clock = [time.tm_hour, time.tm_min, time.tm_sec].map { padded($0, 2) }
+        return "\(date.joined(separator: "-"))T\(clock.joined(separator: ":")).\(padded(Int32(fraction), 3))Z"
     }
 
     /// Parses a date, or a date and a time with minutes, seconds or milliseconds, to milliseconds since 1970. Returns `nil` for
@@ -18,11 +18,8 @@ public enum UTCTime {
         var text = text[...]
         if text.last == "Z" { text.removeLast() }
         let halves = text.split(separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let first = halves.first, let date = numbers(first, "-", widths: [4, 2, 2]), (1...12).contains(date[1]),
-            let start = firstDay(year: date[0], month: date[1]),
-            self.date(ofDay: start + date[2] - 1) == (date[0], date[1], date[2])
+        guard let first = halves.first, let date = numbers(first, "-", widths: [4, 2, 2]), let midnight = midnight(date)
         else { return nil }
-        let midnight = (start + date[2] - 1) * day
         guard halves.count == 2 else { return midnight }
         let parts = halves[1].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         let clock = numbers(parts[0], ":", widths: [2, 2, 2]) ?? numbers(parts[0], ":", widths: [2, 2])
@@ -65,31 +62,18 @@ public enum UTCTime {
         return parts.compactMap { Int($0) }
     }
 
-    private static func padded(_ number: Int, _ width: Int) -> String {
+    private static func padded(_ number: Int32, _ width: Int) -> String {
         let digits = "\(number)"
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    private static func modulo(_ number: Int, _ divisor: Int) -> Int { (number % divisor + divisor) % divisor }
-
-    // The calendar repeats every 400 years, which have 146,097 days. Years start in March here, so leap days are at their end.
-
-    private static func firstDay(year: Int, month: Int) -> Int? {
-        guard (1970...9999).contains(year) else { return nil }
-        let shifted = month > 2 ? year : year - 1
-        let (cycle, ofCycle) = (shifted / 400, shifted % 400)
-        let ofYear = (153 * ((month + 9) % 12) + 2) / 5
-        return cycle * 146_097 + ofCycle * 365 + ofCycle / 4 - ofCycle / 100 + ofYear - 719_468
-    }
-
-    private static func date(ofDay number: Int) -> (Int, Int, Int) {
-        let shifted = number + 719_468
-        let ofCycle = modulo(shifted, 146_097)
-        let cycle = (shifted - ofCycle) / 146_097
-        let year = (ofCycle - ofCycle / 1460 + ofCycle / 36_524 - ofCycle / 146_096) / 365
-        let ofYear = ofCycle - (365 * year + year / 4 - year / 100)
-        let month = (5 * ofYear + 2) / 153
-        let civilMonth = month < 10 ? month + 3 : month - 9
-        return (year + cycle * 400 + (civilMonth <= 2 ? 1 : 0), civilMonth, ofYear - (153 * month + 2) / 5 + 1)
+    /// The start of a day in milliseconds since 1970; `nil` if the calendar has no such day.
+    private static func midnight(_ date: [Int]) -> Int? {
+        var time = tm()
+        let (year, month, day) = (Int32(date[0] - 1900), Int32(date[1] - 1), Int32(date[2]))
+        (time.tm_year, time.tm_mon, time.tm_mday) = (year, month, day)
+        let seconds = timegm(&time)  // Changes a date that does not exist, such as February 30.
+        let exists = (time.tm_year, time.tm_mon, time.tm_mday) == (year, month, day)
+        return exists && (1970...9999).contains(date[0]) ? seconds * 1000 : nil
     }
 }
