@@ -4,61 +4,30 @@ import WatchwordProtocol
 
 /// Prompts for a client certificate.
 extension TerminalQuestion {
-    func askCertificate(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
-        let params = challenge.params
+    func askCertificate(
+        _ challenge: IncomingChallenge, at terminal: borrowing Terminal
+    ) throws(Ended) -> ChallengeAnswer {
+        let (params, nothing) = (challenge.params, "a certificate")
         terminal.show(certificateIntroduction(params))
         let passphraseIsWrong = params["error"]?["kind"]?.string == Challenge.AnswerProblem.passphraseWrong.rawValue
+        var (file, key): (Secret, Secret?)
         if passphraseIsWrong, let last = lastCertificate {
-            return askPassphrase(certificate: last.certificate, key: last.privateKey, challenge, at: terminal)
+            (file, key) = (last.certificate, last.privateKey)
+        } else {
+            file = try line("Certificate (file, or pkcs11: URI): ", orWithout: nothing, challenge, at: terminal)
+            guard !file.isEmpty else { throw proceed(without: nothing, at: terminal) }
+            file = CommandLineCertificate.absolute(file)
+            key = try line("Private key (empty: in the same file): ", orWithout: nothing, challenge, at: terminal)
+            key = key.flatMap { $0.isEmpty ? nil : CommandLineCertificate.absolute($0) }
         }
-        switch readLine("Certificate (file, or pkcs11: URI): ", at: terminal, challenge, echo: true) {
-        case .text(let certificate) where !certificate.isEmpty:
-            return askKey(certificate, challenge, at: terminal)
-        case .text, .end:
-            return continueWithoutCertificate(terminal)
-        case .interrupted, .withdrawn:
-            return nil
-        }
-    }
-
-    private func askKey(
-        _ certificate: Secret, _ challenge: IncomingChallenge, at terminal: borrowing Terminal
-    ) -> ChallengeAnswer? {
-        switch readLine("Private key (empty: in the same file): ", at: terminal, challenge, echo: true) {
-        case .text(let key):
-            return askPassphrase(
-                certificate: CommandLineCertificate.absolute(certificate),
-                key: key.isEmpty ? nil : CommandLineCertificate.absolute(key), challenge, at: terminal)
-        case .end:
-            return continueWithoutCertificate(terminal)
-        case .interrupted, .withdrawn:
-            return nil
-        }
-    }
-
-    private func askPassphrase(
-        certificate: Secret, key: Secret?, _ challenge: IncomingChallenge, at terminal: borrowing Terminal
-    ) -> ChallengeAnswer? {
-        switch readLine("Passphrase of the key (empty: none): ", at: terminal, challenge, echo: false) {
-        case .text(let passphrase):
-            let persistence =
-                storage.granted(by: challenge.params).persistence == .none
-                ? Persistence.none : CommandLineCertificate.persistence(storage)
-            let given = CertificateCredential(
-                certificate: certificate, privateKey: key, passphrase: passphrase.isEmpty ? nil : passphrase,
-                persistence: persistence)
-            lastCertificate = given
-            return .credential(.certificate(given))
-        case .end:
-            return continueWithoutCertificate(terminal)
-        case .interrupted, .withdrawn:
-            return nil
-        }
-    }
-
-    private func continueWithoutCertificate(_ terminal: borrowing Terminal) -> ChallengeAnswer {
-        terminal.show("Continuing without a certificate.\n")
-        return .proceed
+        let passphrase = try line(
+            "Passphrase of the key (empty: none): ", orWithout: nothing, challenge, at: terminal, echo: false)
+        let isStored = storage.granted(by: params).persistence != .none
+        let given = CertificateCredential(
+            certificate: file, privateKey: key, passphrase: passphrase.isEmpty ? nil : passphrase,
+            persistence: isStored ? CommandLineCertificate.persistence(storage) : .none)
+        lastCertificate = given
+        return .credential(.certificate(given))
     }
 
     private func certificateIntroduction(_ params: JSON) -> String {

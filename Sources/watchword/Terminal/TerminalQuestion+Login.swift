@@ -4,68 +4,47 @@ import WatchwordProtocol
 
 /// Prompts for a user and a password, or for a token.
 extension TerminalQuestion {
-    func askLogin(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
+    func askLogin(
+        _ challenge: IncomingChallenge, at terminal: borrowing Terminal
+    ) throws(Ended) -> ChallengeAnswer {
         let params = challenge.params
         terminal.show(introduction(params))
         let proposed = params["proposedCredential"]?["user"]?.exactText
         let form = SpaceText.scheme(params) == "NTLM" ? " (DOMAIN\\user)" : ""
         let prompt = "User\(form)\(proposed.map { " [\($0.shortened)]" } ?? ""): "
-        switch readLine(prompt, at: terminal, challenge, echo: true) {
-        case .text(let text) where !text.isEmpty || proposed != nil:
-            let typed = ExactText(text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
-            let user = text.isEmpty ? proposed ?? "" : typed
-            return Self.storedAnswer(params, for: user) ?? askPassword(for: user, challenge, at: terminal)
-        case .text, .end:
-            return continueWithout(terminal)
-        case .interrupted, .withdrawn:
-            return nil
-        }
+        let text = try line(prompt, orWithout: Self.login, challenge, at: terminal)
+        let typed = text.isEmpty ? proposed : text.withUnsafeBytes { ExactText(String(decoding: $0, as: UTF8.self)) }
+        guard let user = typed else { throw proceed(without: Self.login, at: terminal) }
+        if let answer = Self.storedAnswer(params, for: user) { return answer }
+        let password = try line(
+            "Password for \(user.shortened): ", orWithout: Self.login, challenge, at: terminal, echo: false)
+        let persistence = storage.granted(by: params).persistence
+        return .credential(.login(LoginCredential(user: user, password: password, persistence: persistence)))
     }
 
-    private func askPassword(
-        for user: ExactText, _ challenge: IncomingChallenge, at terminal: borrowing Terminal
-    ) -> ChallengeAnswer? {
-        switch readLine("Password for \(user.shortened): ", at: terminal, challenge, echo: false) {
-        case .text(let password):
-            let persistence = storage.granted(by: challenge.params).persistence
-            return .credential(
-                .login(LoginCredential(user: user, password: password, persistence: persistence)))
-        case .end:
-            return continueWithout(terminal)
-        case .interrupted, .withdrawn:
-            return nil
-        }
-    }
-
-    func askToken(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
+    func askToken(
+        _ challenge: IncomingChallenge, at terminal: borrowing Terminal
+    ) throws(Ended) -> ChallengeAnswer {
         let params = challenge.params
         terminal.show(introduction(params))
         // No token would be accepted.
         if params["error"]?["kind"]?.string == Challenge.AnswerProblem.connectionNotSecure.rawValue {
-            return continueWithout(terminal)
+            throw proceed(without: Self.login, at: terminal)
         }
         let login = params["login"].flatMap(TokenLogin.init)
         if let login { terminal.show(BrowserLoginText.lines(login)) }
         let prompt = login == nil ? "Token: " : "Waiting for the login. Or type a token (Ctrl-D to continue without): "
-        while true {
-            switch readLine(prompt, at: terminal, challenge, echo: false) {
-            case .text(let token) where !token.isEmpty:
-                let persistence = storage.granted(by: params).persistence
-                return .credential(.login(LoginCredential(form: .token, secret: token, persistence: persistence)))
-            // Enter is pressed easily on the way back from the browser.
-            case .text where login != nil: continue  // guard: enter-does-not-end-a-browser-login
-            case .text, .end:
-                return continueWithout(terminal)
-            case .interrupted, .withdrawn:
-                return nil
-            }
+        var token = try line(prompt, orWithout: Self.login, challenge, at: terminal, echo: false)
+        // Enter is pressed easily on the way back from the browser.
+        while token.isEmpty, login != nil {  // guard: enter-does-not-end-a-browser-login
+            token = try line(prompt, orWithout: Self.login, challenge, at: terminal, echo: false)
         }
+        guard !token.isEmpty else { throw proceed(without: Self.login, at: terminal) }
+        let persistence = storage.granted(by: params).persistence
+        return .credential(.login(LoginCredential(form: .token, secret: token, persistence: persistence)))
     }
 
-    private func continueWithout(_ terminal: borrowing Terminal) -> ChallengeAnswer {
-        terminal.show("Continuing without logging in.\n")
-        return .proceed
-    }
+    private static let login = "logging in"
 
     /// Describes the server, the realm, the security of the login and the last failure. Text from the server is marked as such.
     private func introduction(_ params: JSON) -> String {

@@ -36,13 +36,15 @@ final class TerminalQuestion {
             lastLogin = challenge.params
             if SpaceText.isProxy(challenge.params) { lastProxyLogin = challenge.params }
         }
-        return switch kind {
-        case .httpBasic, .httpDigest, .ntlm: askLogin(challenge, at: terminal)
-        case .bearer: askToken(challenge, at: terminal)
-        case .serverTrust: askTrust(challenge, at: terminal)
-        case .clientCertificate: askCertificate(challenge, at: terminal)
-        case .negotiate, .other, nil: decline(challenge, at: terminal)
-        }
+        do throws(Ended) {
+            return switch kind {
+            case .httpBasic, .httpDigest, .ntlm: try askLogin(challenge, at: terminal)
+            case .bearer: try askToken(challenge, at: terminal)
+            case .serverTrust: askTrust(challenge, at: terminal)
+            case .clientCertificate: try askCertificate(challenge, at: terminal)
+            case .negotiate, .other, nil: decline(challenge, at: terminal)
+            }
+        } catch { return error.answer }
     }
 
     static func kind(_ params: JSON) -> AuthenticationMethod? {
@@ -75,6 +77,29 @@ final class TerminalQuestion {
         case .text: break
         }
         return line
+    }
+
+    /// The end of a question before its last line. The answer is `nil` if the question was interrupted or withdrawn.
+    struct Ended: Error {
+        var answer: ChallengeAnswer?
+    }
+
+    /// Reads a line of an answer.
+    /// - Parameter missing: what the fetch continues without if the input ends.
+    func line(
+        _ prompt: String, orWithout missing: String, _ challenge: IncomingChallenge, at terminal: borrowing Terminal,
+        echo: Bool = true
+    ) throws(Ended) -> Secret {
+        switch readLine(prompt, at: terminal, challenge, echo: echo) {
+        case .text(let text): return text
+        case .end: throw proceed(without: missing, at: terminal)
+        case .interrupted, .withdrawn: throw Ended()
+        }
+    }
+
+    func proceed(without missing: String, at terminal: borrowing Terminal) -> Ended {
+        terminal.show("Continuing without \(missing).\n")
+        return Ended(answer: .proceed)
     }
 
     /// Returns a line with the time for which the login or certificate is stored, if it is stored for the session.
