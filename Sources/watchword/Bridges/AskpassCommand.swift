@@ -127,7 +127,7 @@ struct AskpassCommand: ParsableCommand {
         if prompt.kind == .information { return terminal.show(text + "\n") }
         let interrupt = watchword_interrupt_descriptor()
         let line = terminal.readLine(
-            text, echo: prompt.kind != .secret, interrupt: interrupt, broker: -1, isStillOpen: { true })
+            text, echo: prompt.kind != .secret, interrupt: interrupt)
         switch line {
         // The answer to ssh's question about a host may also be a fingerprint.
         case .text(let line) where prompt.kind != .confirmation || prompt.printsRefusal: Self.write(line)

@@ -105,8 +105,7 @@ private final class AgentSession {
         guard !refused.insert(RequesterText.subject(challenge.params)).inserted else { return false }
         let line = terminal.readLine(
             "Stop all questions of \(RequesterText.subject(challenge.params))? y/N: ", echo: true,
-            interrupt: interrupt, broker: challenge.descriptor,
-            isStillOpen: { challenge.isStillOpen }, watches: { challenge.watches })
+            interrupt: interrupt, of: challenge)
         guard case .text(let text) = line else { return false }
         let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()
         guard ["y", "yes"].contains(word) else { return false }

@@ -27,7 +27,7 @@ enum CommandLineCredential {
         }
         let whose = option == "-U" ? " at the proxy" : ""
         let prompt = "Password for \(user.shortened)\(whose): "
-        switch terminal.readLine(prompt, echo: false, interrupt: interrupt, broker: -1, isStillOpen: { true }) {
+        switch terminal.readLine(prompt, echo: false, interrupt: interrupt) {
         case .text(let password):
             return LoginCredential(user: user, password: password, persistence: persistence)
         case .end, .withdrawn, .interrupted:

@@ -36,7 +36,7 @@ enum PasswordEntry {
     }
 
     private static func line(_ prompt: String, at terminal: borrowing Terminal, _ interrupt: Int32) throws -> Secret {
-        switch terminal.readLine(prompt, echo: false, interrupt: interrupt, broker: -1, isStillOpen: { true }) {
+        switch terminal.readLine(prompt, echo: false, interrupt: interrupt) {
         case .text(let text): return text
         case .end:
             terminal.show("\n")

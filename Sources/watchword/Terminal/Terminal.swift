@@ -38,8 +38,7 @@ struct Terminal: ~Copyable {
     /// Shows `prompt` and reads one line, with or without echo. Echo is disabled before the prompt is shown, so that no input
     /// is visible or lost, and is always restored before this returns.
     func readLine(
-        _ prompt: String, echo: Bool, interrupt: Int32, broker: Int32, isStillOpen: () -> Bool,
-        watches: () -> [Watch] = { [] }
+        _ prompt: String, echo: Bool, interrupt: Int32, of question: IncomingChallenge? = nil
     ) -> Line {
         var settings = termios()
         let hasSettings = tcgetattr(descriptor, &settings) == 0
@@ -57,13 +56,15 @@ struct Terminal: ~Copyable {
         defer { if hasSettings && !echo { tcsetattr(descriptor, isAnswered ? TCSADRAIN : TCSAFLUSH, &settings) } }
         show(prompt)
         while true {
-            var entries = [descriptor, interrupt, broker].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            var entries = [descriptor, interrupt, question?.descriptor ?? -1].map {
+                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+            }
             // Other transfers continue meanwhile, because the broker aborts a body that its client does not read.
-            let others = watches()
+            let others = question?.watches ?? []
             entries += others.map(\.entry)
             if poll(&entries, UInt(entries.count), -1) < 0 && errno == EINTR { continue }
             if entries[1].revents != 0 { return .interrupted }
-            if entries[2].revents != 0 && !isStillOpen() { return .withdrawn }
+            if entries[2].revents != 0, question?.isStillOpen == false { return .withdrawn }
             if entries[0].revents != 0 {
                 isAnswered = true
                 return takeLine()

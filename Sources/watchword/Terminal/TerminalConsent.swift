@@ -14,8 +14,7 @@ struct TerminalConsent {
         let names = (allowed.filter { $0 != .no }.map(\.rawValue) + ["NO"]).joined(separator: "/")
         while true {
             let line = terminal.readLine(
-                "Allow it? \(names): ", echo: true, interrupt: interrupt, broker: request.descriptor,
-                isStillOpen: { request.isStillOpen }, watches: { request.watches })
+                "Allow it? \(names): ", echo: true, interrupt: interrupt, of: request)
             switch line {
             case .text(let text):
                 let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()

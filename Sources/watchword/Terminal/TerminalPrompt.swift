@@ -12,8 +12,7 @@ struct TerminalPrompt {
         let kind = params["kind"]?.string.flatMap(ProgramPrompt.Kind.init(rawValue:))
         terminal.show(Self.introduction(params))
         let line = terminal.readLine(
-            Self.prompt(for: kind), echo: kind != .secret, interrupt: interrupt, broker: request.descriptor,
-            isStillOpen: { request.isStillOpen }, watches: { request.watches })
+            Self.prompt(for: kind), echo: kind != .secret, interrupt: interrupt, of: request)
         switch line {
         case .text(let text): return Self.answer(text, to: kind)
         case .end:

@@ -66,8 +66,7 @@ final class TerminalQuestion {
         _ prompt: String, at terminal: borrowing Terminal, _ challenge: IncomingChallenge, echo: Bool
     ) -> Terminal.Line {
         let line = terminal.readLine(
-            prompt, echo: echo, interrupt: interrupt, broker: challenge.descriptor,
-            isStillOpen: { challenge.isStillOpen }, watches: { challenge.watches })
+            prompt, echo: echo, interrupt: interrupt, of: challenge)
         switch line {
         case .withdrawn where challenge.isAnsweredInBrowser: terminal.show("\n")
         case .withdrawn:
