@@ -199,6 +199,24 @@ def test_a_token_at_a_terminal_without_echo(stage, shell):
     assert server.authorizations == [None, f"Bearer {wrong}", f"Bearer {right}"]
 
 
+@pytest.mark.parametrize("typed", ["\x1b[C", "wo\x0brd", "w\udcf6rd"])
+def test_an_arrow_key_or_another_encoding_is_asked_for_again(stage, shell, typed):
+    password = stage.secret()
+    server = stage.server(basic_server("bob", password))
+    stage.allow(password, server)
+    terminal = shell.at_terminal("fetch", server.url)
+    terminal.expect("User: ")
+    terminal.type("b\x1b[Dob\n")
+    terminal.expect("Type it again.\r\nUser: ")
+    terminal.type("bob\n")
+    terminal.expect("Password for bob: ")
+    terminal.type(typed + "\n")
+    terminal.expect("Type it again.\r\nPassword for bob: ")
+    terminal.type(password + "\n")
+    assert terminal.end() == 0 and b"welcome" in terminal.shown
+    assert server.authorizations == [None, basic("bob", password)]
+
+
 def test_a_token_in_the_command(stage, shell):
     token = stage.secret()
     server = stage.server(bearer_server(token))

@@ -22,6 +22,7 @@ DISPLAY = [
     ("agent-opens-plain-addresses", " or not _ALLOWED.fullmatch(url)", "", "Tests/EndToEnd/test_shown_logins.py"),
     ("agent-opens-loopback-or-https", "is_here or is_elsewhere", "parts.scheme in ('http', 'https')", "Tests/EndToEnd/test_shown_logins.py"),
     ("agent-code-address-of-the-same-site", "is_same_site", "other", "Tests/EndToEnd/test_shown_logins.py"),
+    ("typed-control-characters", "text.isTypedText", "text.count >= 0", "Tests/EndToEnd/test_helper_logins.py"),
     ("enter-does-not-end-a-browser-login", "login != nil", "!token.isEmpty", "Tests/EndToEnd/test_shown_logins.py"),
     ("agent-withdrawals-have-a-number", "type(request_id) is int and ", "", "Tests/EndToEnd/test_agent.py"),
     ("agent-known-names-are-exact", " == user", ".lower() == user.lower()", "Tests/EndToEnd/test_agent_known_users.py"),

@@ -89,10 +89,16 @@ final class TerminalQuestion {
         _ prompt: String, orWithout missing: String, _ challenge: IncomingChallenge, at terminal: borrowing Terminal,
         echo: Bool = true
     ) throws(Ended) -> Secret {
-        switch readLine(prompt, at: terminal, challenge, echo: echo) {
-        case .text(let text): return text
-        case .end: throw proceed(without: missing, at: terminal)
-        case .interrupted, .withdrawn: throw Ended()
+        while true {
+            switch readLine(prompt, at: terminal, challenge, echo: echo) {
+            case .text(let text) where text.isTypedText: return text  // guard: typed-control-characters
+            case .text:
+                terminal.show(
+                    "The line is not UTF-8, or contains a control character, such as that of an arrow key. Type it again.\n"
+                )
+            case .end: throw proceed(without: missing, at: terminal)
+            case .interrupted, .withdrawn: throw Ended()
+            }
         }
     }
 
@@ -115,5 +121,14 @@ final class TerminalQuestion {
         // Before the first answer, a stored login was refused.
         let refused = StoredSource.words(params["proposedCredential"]?["source"]?.string).map { "login \($0)" }
         return "The server has refused the \(refused ?? "last answer") (\(failures) failed so far)."
+    }
+}
+
+extension Secret {
+    /// Whether this is UTF-8 without control characters. The broker refuses any other answer, which would end the fetch.
+    fileprivate var isTypedText: Bool {
+        withUnsafeBytes { bytes in
+            !bytes.contains { $0 < 0x20 || $0 == 0x7F } && JSON.string(secret: bytes) != nil
+        }
     }
 }

@@ -36,7 +36,7 @@ class Terminal:
         return True
 
     def type(self, text):
-        os.write(self.terminal, text.encode())
+        os.write(self.terminal, text.encode("utf-8", "surrogateescape"))
 
     def end(self, seconds=30):
         limit = time.monotonic() + seconds
