@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// A lock on a file next to the socket, so that two brokers never use the same path. The kernel releases the lock when
-/// the process ends for any reason. The file remains.
+/// A lock on a file next to the socket, so that two brokers never use the same path. Released explicitly, or by the
+/// kernel when the process ends for any reason. The file remains.
 struct SocketLock: ~Copyable {
     private let descriptor: Int32
 
@@ -21,7 +21,12 @@ struct SocketLock: ~Copyable {
         writePID()
     }
 
-    deinit { Glibc.close(descriptor) }
+    /// Closing alone would not release the lock while a process that another thread is starting still has the
+    /// descriptor, until it calls execve(2); this process could then not take the lock again (flock(2)).
+    deinit {
+        flock(descriptor, LOCK_UN)  // guard: socket-lock-released
+        Glibc.close(descriptor)
+    }
 
     /// Writes the PID to the file, for the error message of a second broker. Errors are ignored.
     private func writePID() {

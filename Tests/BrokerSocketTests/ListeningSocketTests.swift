@@ -16,6 +16,12 @@ import WatchwordProtocol
         }
     }
 
+    private func isFile(_ path: String, _ descriptor: Int32) -> Bool {
+        var (named, opened) = (stat(), stat())
+        return stat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino
+            && named.st_dev == opened.st_dev
+    }
+
     private func mode(_ path: String) -> mode_t {
         var status = stat()
         lstat(path, &status)
@@ -38,6 +44,16 @@ import WatchwordProtocol
         #expect(access(folder.location().path, F_OK) == 0)
         close(first.descriptor)
         first.removeFile()
+    }
+
+    /// A process that another thread starts has a copy of every descriptor until it calls execve(2).
+    @Test func aLockIsReleasedAlthoughAnotherProcessHasItsDescriptor() throws {
+        let path = folder.location().path
+        let lock = try SocketLock(forSocket: path)
+        let copy = dup(try #require((3..<1024).first { isFile(path + ".lock", $0) }))
+        defer { close(copy) }
+        _ = consume lock
+        _ = try SocketLock(forSocket: path)
     }
 
     @Test func aStaleFileIsReplaced() throws {

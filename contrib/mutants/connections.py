@@ -41,6 +41,7 @@ CONNECTIONS = [
     ("certificate-content-pool", "transfer.connections.certificate?.content", "nil", "TransfersTests.ClientKeyTests"),
     ("certificate-content-expected", STATEMENT, "_ = Self.changed", "TransfersTests.ClientKeyTests"),
     ("certificate-content-session", "response.clientCertificate", "nil", "WatchwordCoreTests.ClientCertificateFetchTests"),
+    ("socket-lock-released", STATEMENT, "", "BrokerSocketTests.ListeningSocketTests"),
     ("key-file-mode", " !", " & 0 !", "TransfersTests.KeyFileExposureTests"),
     ("key-file-owner", " else", " || mode > 0 else", "TransfersTests.KeyFileExposureTests"),
     ("key-file-pem", STATEMENT, "", "TransfersTests.KeyFileExposureTests"),
