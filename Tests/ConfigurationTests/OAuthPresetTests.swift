@@ -24,6 +24,7 @@ import WatchwordProtocol
     }
 
     @Test func containsNoClientOfOurs() {
+        #expect(!OAuthPresets.rules.isEmpty)
         for rule in OAuthPresets.rules {
             #expect(rule.clientID == nil && rule.clientSecret == nil && !rule.registersClient)
             #expect(rule.resource.hasPrefix("https://") && rule.issuer?.hasPrefix("https://") == true)

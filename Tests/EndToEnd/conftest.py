@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from rig import leaks, schemas, servers  # noqa: E402
+from rig import leaks, schemas, servers, strict  # noqa: E402
 from rig.broker import Broker  # noqa: E402
 from rig.client import Client  # noqa: E402
 from rig.fixtures import *  # noqa: E402, F403
@@ -22,6 +22,11 @@ STARTED = time.monotonic()
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "tier3(reason): takes long, compares times, or takes the machine to its limits; contrib/test --all")
+
+
+def pytest_collection_modifyitems(items):
+    for module in {item.module for item in items}:
+        strict.apply(module)
 
 
 def pytest_make_parametrize_id(val):

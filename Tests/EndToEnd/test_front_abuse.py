@@ -219,10 +219,12 @@ def test_the_token_is_shown_only_to_the_program_that_opens_the_front(stage, serv
         for target in [server.url + "/", "http://127.0.0.1:1/", "not a target"]:
             received = exchange(address, f"GET {target} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Basic {login}\r\nConnection: close\r\n\r\n".encode())
             assert not leaks.places_with(token, {"the response": received})
-    shown = [subprocess.run(
-        [program("watchword"), *words, "--socket", broker.socket], capture_output=True, timeout=30, env={**os.environ, "HOME": str(broker.home)})
-        for words in [["front", "status"], ["front", "status", "--json"], ["doctor"], ["log"], ["status"]]]
-    places = {"a command": b"".join(one.stdout + one.stderr for one in shown), "the server": server.wire, "the list": str(
-        client.call("front/list", {})).encode(), **leaks.files_below(broker.folder)}
+    environment = {**os.environ, "HOME": str(broker.home), "WATCHWORD_SOCKET": broker.socket}
+    port = str(address[1])
+    for words, expected in [("front status", port), ("front status --json", port), ("doctor", "front"), ("log", "audit.jsonl"), ("status", "Broker:")]:
+        shown = subprocess.run([program("watchword"), *words.split()], capture_output=True, timeout=30, env=environment)
+        assert expected in (shown.stdout + shown.stderr).decode(), (words, shown)
+        assert not leaks.places_with(token, {words: shown.stdout + shown.stderr})
+    places = {"the server": server.wire, "the list": str(client.call("front/list", {})).encode(), **leaks.files_below(broker.folder)}
     assert not leaks.places_with(token, places)
-    assert server.requests and all(shown)
+    assert server.requests

@@ -77,7 +77,8 @@ import Testing
         var timer: LoopTimer?
         timer = LoopTimer(on: loop) { [loop] in
             count.words.append("due")
-            timer?.set(in: .zero)
+            // A loop that runs it without end would not return.
+            if count.words.count < 1000 { timer?.set(in: .zero) }
             // A posted call runs after the timers of an iteration.
             if count.words.count == 3 { loop.stop() }
         }
@@ -85,6 +86,6 @@ import Testing
         run(for: .seconds(10))
         timer?.cancel()
         timer = nil
-        #expect(count.words.count >= 3)
+        #expect((3...4).contains(count.words.count))
     }
 }
