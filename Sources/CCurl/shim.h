@@ -127,10 +127,13 @@ static inline int watchword_curl_port(const struct curl_sockaddr *address) {
 }
 
 // Before each request libcurl calls `function` with the addresses of the connection, new or reused; `function` may abort.
-static inline CURLcode watchword_curl_easy_set_request_function(
-    CURL *easy, curl_prereq_callback function, void *user) {
-    CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, user);
-    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
+static inline CURLcode watchword_curl_easy_set_request_function(CURL *easy, curl_prereq_callback function) {
+    return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
+}
+
+// libcurl calls `function` in place of close(2) for the sockets of a connection.
+static inline CURLcode watchword_curl_easy_set_closing_function(CURL *easy, curl_closesocket_callback function) {
+    return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, function);
 }
 
 // Opens a socket with close-on-exec, which libcurl 7.88 does not set.

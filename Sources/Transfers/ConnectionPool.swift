@@ -1,3 +1,4 @@
+internal import CCurl
 internal import EventLoop
 internal import WatchwordCore
 
@@ -6,6 +7,7 @@ final class ConnectionPool {
     /// `nil` for a pool without identity, whose transfers leave no state on a connection.
     let signature: IdentitySignature?
     private let idleTime: Duration?
+    let connections = OpenConnections()
     private let driver: MultiDriver
     private let closing: LoopTimer
     private let loop: EventLoop
@@ -38,6 +40,7 @@ final class ConnectionPool {
     var running: Int { multi.running }
 
     func add(_ transfer: CurlTransfer) throws(TransferFailure) {
+        try transfer.easy.set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(connections).toOpaque())
         try multi.add(transfer.easy)
         driver.began()
     }

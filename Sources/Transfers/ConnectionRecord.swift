@@ -14,6 +14,10 @@ struct ConnectionRecord {
     /// The hash of the server certificate of a connection, if it differs from the hash that the login is bound to: `.some(nil)`
     /// for a connection without TLS; `nil` if all connections match.
     private(set) var changedChannel: [UInt8]??
+    /// The sockets that libcurl has opened since the last request.
+    private var opened: [Int32] = []
+    /// Whether a connection in use before was not used, because it has received bytes that belong to no request.
+    private(set) var hasStrayInput = false
 
     init(_ request: SharedRequest, _ certificate: LoadedCertificate?) {
         gate = ConnectionGate(request.deniedAddresses)
@@ -36,6 +40,20 @@ struct ConnectionRecord {
 
     mutating func admit(_ address: @autoclosure () -> NetworkAddress?, port: Int) -> Bool {
         gate.admit(address(), port: port)
+    }
+
+    /// Records a socket that libcurl opens.
+    mutating func open(_ socket: Int32) { opened.append(socket) }
+
+    /// Whether nothing has arrived on a connection since its last response: nobody could say to which request it belongs (RFC 9112
+    /// section 9.2). A new connection is used in any case.
+    mutating func isQuiet(_ ends: ConnectionEnds, _ easy: EasyHandle, _ connections: OpenConnections) -> Bool {
+        let isNew = !opened.isEmpty && connections.add(ends, among: opened, proxy)
+        opened = []
+        if isNew { return true }
+        hasStrayInput = connections.hasInput(
+            on: ends, watchword_curl_easy_get_ssl(easy.pointer).map { OpaquePointer($0) })
+        return !hasStrayInput  // guard: input-before-the-request
     }
 
     /// Whether the server certificate of the connection that `easy` uses has the hash that the login is bound to.

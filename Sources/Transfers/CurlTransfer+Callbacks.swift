@@ -6,8 +6,20 @@ extension EasyHandle {
     /// handle.
     func setCallbacks() throws(TransferFailure) {
         try set(socket: { owner, _, address in
-            guard let address, CurlTransfer.at(owner).mayConnect(to: address) else { return CURL_SOCKET_BAD }
-            return watchword_curl_socket(address)
+            let transfer = CurlTransfer.at(owner)
+            guard let address, transfer.mayConnect(to: address) else { return CURL_SOCKET_BAD }
+            let socket = watchword_curl_socket(address)
+            if socket != CURL_SOCKET_BAD { transfer.record(socket: socket) }
+            return socket
+        })
+        try set(closing: { connections, socket in
+            guard let connections else { preconditionFailure("libcurl closed a socket of no pool") }
+            return Unmanaged<OpenConnections>.fromOpaque(connections).takeUnretainedValue().close(socket)
+        })
+        try set(request: { owner, address, ownAddress, port, ownPort in
+            let isAdmitted = CurlTransfer.at(owner).maySend(to: address, port: port, from: ownAddress, ownPort)
+            // guard: address-of-a-connection-from-before
+            return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         })
         try set(context: { _, context, owner in
             guard let context else { return CURLE_SSL_CONNECT_ERROR }
@@ -28,15 +40,8 @@ extension CurlTransfer {
         let owner = Unmanaged.passUnretained(self).toOpaque()
         for option in [
             CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_OPENSOCKETDATA, CURLOPT_SSL_CTX_DATA,
+            CURLOPT_PREREQDATA,
         ] { try easy.set(option, pointer: owner) }
-        if !connections.gate.isOpen || request.boundEndPoint != nil {
-            try easy.set(
-                request: { owner, address, _, port, _ in
-                    let isAdmitted = CurlTransfer.at(owner).maySend(to: address, port: port)
-                    // guard: address-of-a-connection-from-before
-                    return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
-                }, owner)
-        }
         if source != nil {
             try easy.set(CURLOPT_READDATA, pointer: owner)
             try easy.set(CURLOPT_READFUNCTION) { bytes, _, count, owner in

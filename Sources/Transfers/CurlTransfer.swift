@@ -14,6 +14,7 @@ final class CurlTransfer {
     private(set) var head: ResponseHead
     var body: ResponseBody
     var timing: TransferTiming
+    private var hasStartedAgain = false
     /// Why a callback stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
     /// Receives this transfer when its response is ready for delivery.
@@ -142,9 +143,35 @@ final class CurlTransfer {
         connections.admit(NetworkAddress(address), port: Int(watchword_curl_port(address))) && head.mayConnect()
     }
 
-    func maySend(to address: UnsafePointer<CChar>?, port: Int32) -> Bool {
-        connections.admit(address.flatMap { NetworkAddress(String(cString: $0)) }, port: Int(port))
+    func record(socket: Int32) { connections.open(socket) }
+
+    func maySend(to address: UnsafePointer<CChar>?, port: Int32, from own: UnsafePointer<CChar>?, _ ownPort: Int32)
+        -> Bool
+    {
+        let isAdmitted =
+            connections.gate.isOpen
+            || connections.admit(address.flatMap { NetworkAddress(String(cString: $0)) }, port: Int(port))
+        guard isAdmitted, let pool else { return false }
+        return connections.isQuiet(ConnectionEnds(peer: address, port, own: own, ownPort), easy, pool.connections)
             && connections.isBound(easy, to: job.request.boundEndPoint)
+    }
+
+    /// Whether the transfer has to start again on a new connection. Nothing of its request was sent on the old one, which libcurl
+    /// has closed.
+    func needsAnotherConnection(after code: CURLcode) -> Bool {
+        code == CURLE_ABORTED_BY_CALLBACK && connections.hasStrayInput && !hasStartedAgain
+    }
+
+    /// Prepares the transfer to start again.
+    func startAgain() throws(TransferFailure) {
+        hasStartedAgain = true
+        guard source?.rewind() ?? true else {
+            throw TransferFailure(.requestBodyGone, "cannot send the request's body again: it was not copied")
+        }
+        head = ResponseHead(job.request)
+        connections = ConnectionRecord(job.request, connections.certificate)
+        try easy.set(CURLOPT_FRESH_CONNECT, true)
+        try easy.set(CURLOPT_TIMEOUT_MS, max(1, (request.timeout - timing.elapsed()).wholeMilliseconds))
     }
 
     func record(header line: UnsafeRawBufferPointer) -> Bool {

@@ -91,9 +91,14 @@ struct EasyHandle {
         try check(code, CURLOPT_COPYPOSTFIELDS)
     }
 
-    /// libcurl calls `function` before every request. `user` must live as long as the handle.
-    func set(request function: curl_prereq_callback, _ user: UnsafeMutableRawPointer) throws(TransferFailure) {
-        try check(watchword_curl_easy_set_request_function(pointer, function, user), CURLOPT_PREREQFUNCTION)
+    /// libcurl calls `function` before every request, on a new or an old connection.
+    func set(request function: curl_prereq_callback) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_request_function(pointer, function), CURLOPT_PREREQFUNCTION)
+    }
+
+    /// `function` closes every socket of a connection that the transfer opens.
+    func set(closing function: curl_closesocket_callback) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_closing_function(pointer, function), CURLOPT_CLOSESOCKETFUNCTION)
     }
 
     /// `function` opens every socket of the transfer.

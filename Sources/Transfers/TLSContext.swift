@@ -39,7 +39,7 @@ extension TLSRecord {
             if event & watchword_ssl_read_alert == watchword_ssl_read_alert {
                 TLSRecord.of(connection)?.recordAlert(value)
             }
-            if event & SSL_CB_HANDSHAKE_DONE != 0 { TLSRecord.of(connection)?.recordEnd() }
+            if event & SSL_CB_HANDSHAKE_DONE != 0 { TLSRecord.of(connection)?.recordEnd(connection) }
         }
         return true
     }

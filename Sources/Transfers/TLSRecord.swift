@@ -14,7 +14,9 @@ final class TLSRecord {
     /// Whether a server rejects a client certificate only after the handshake, as in TLS 1.3.
     private(set) var refusesAfterHandshake = false
     /// Whether the handshake is complete.
-    private(set) var isComplete = false
+    var isComplete: Bool { session != nil }
+    /// OpenSSL's `SSL` of the connection; `nil` before its handshake is complete. Valid while the connection is open.
+    private(set) var session: OpaquePointer?
     private(set) var certificateRequest: ClientCertificateRequest?
     /// The number of the fatal alert that the peer sent (RFC 8446 section 6.2).
     private(set) var alert: Int?
@@ -60,7 +62,7 @@ final class TLSRecord {
         return !refusesRequest
     }
 
-    func recordEnd() { isComplete = true }
+    func recordEnd(_ connection: OpaquePointer) { session = connection }
 
     /// - Parameter value: the level in the upper byte, the description in the lower.
     func recordAlert(_ value: Int32) {

@@ -162,6 +162,10 @@ public final class TransferEngine {
         if !sources.isEmpty { serveSources() }
         while let (easy, code) = pool.multi.nextFinished() {
             let transfer = CurlTransfer.at(easy.owner)
+            if transfer.needsAnotherConnection(after: code) {
+                startAgain(transfer)
+                continue
+            }
             let opened = easy.number(CURLINFO_NUM_CONNECTS)
             figures.connectionsOpened += opened
             if opened == 0 && code == CURLE_OK { figures.connectionsReused += 1 }
@@ -173,6 +177,19 @@ public final class TransferEngine {
         planResuming()
         outcomes.deliver()
         pools.closeUnused()
+    }
+
+    /// Sends the request of a transfer on a new connection, because something has arrived on the old one before the request.
+    private func startAgain(_ transfer: CurlTransfer) {
+        guard let pool = transfer.pool.take() else { return }
+        pool.remove(transfer)
+        do throws(TransferFailure) {
+            try transfer.startAgain()
+            try pool.add(transfer)
+            transfer.pool = pool
+        } catch {
+            end(transfer.id, .failure(error))
+        }
     }
 
     /// Schedules `closeUnused`, which must not run during a call on a pool.

@@ -18,6 +18,7 @@ extension CurlTransfer {
 
     private func result(_ code: CURLcode) -> TransferPort.Outcome {
         if let stopped { return .failure(stoppedFailure(stopped)) }
+        if code != CURLE_OK && connections.hasStrayInput { return .failure(strayInput) }
         if let changedChannel = connections.changedChannel { return .failure(channelChanged(changedChannel)) }
         if code != CURLE_OK, let failure = connections.gate.failure(for: request) { return .failure(failure) }
         if let end = code == CURLE_OK || isRefusedTunnel ? head.ntlm.endOfTransfer : head.ntlm.end {
@@ -172,6 +173,13 @@ extension CurlTransfer {
         TransferFailure(
             .timedOut,
             "the transfer from \(request.url.origin.text) was slower than \(limit.bytesPerSecond) bytes per second for \(limit.seconds) seconds"
+        )
+    }
+
+    private var strayInput: TransferFailure {
+        TransferFailure(
+            .connectionLost,
+            "\(request.url.origin.text), or a proxy on the way, sends data that belong to no request; check what runs there"
         )
     }
 

@@ -10,6 +10,8 @@ package final class ScriptedServer: Sendable {
         case bytes(String)
         /// Sends the result of a function of everything that the connection has received.
         case answer(@Sendable (String) -> String)
+        /// Sends the first text, and the second one 20 ms later.
+        case twice(String, String)
         /// Sends nothing and keeps the connection open.
         case hold
         /// Closes the connection without a response.
@@ -23,6 +25,7 @@ package final class ScriptedServer: Sendable {
         var scripts: [[Reply]]
         var isStopped = false
         var ended = 0
+        var late = 0
     }
 
     package let port: Int
@@ -55,6 +58,9 @@ package final class ScriptedServer: Sendable {
 
     /// The number of connections that were closed by the peer or by the script.
     package var ended: Int { state.withLock { $0.ended } }
+
+    /// The number of late texts that were sent.
+    package var late: Int { state.withLock { $0.late } }
 
     /// Stops accepting connections. May be called again.
     package func stop() {
@@ -98,6 +104,11 @@ package final class ScriptedServer: Sendable {
             case .answer(let make):
                 let text = make(heard[number])
                 _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
+            case .twice(let first, let second):
+                _ = send(connection, first, first.utf8.count, Int32(MSG_NOSIGNAL))
+                usleep(20_000)
+                _ = send(connection, second, second.utf8.count, Int32(MSG_NOSIGNAL))
+                state.withLock { $0.late += 1 }
             case .close: return
             case .tunnel(let port):
                 guard let target = Loopback.connect(to: port) else { return }

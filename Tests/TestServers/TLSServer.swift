@@ -18,6 +18,14 @@ package final class TLSServer: Sendable {
         package var answer: String
         /// The response to the first request of a connection, if it differs.
         package var firstAnswer: String?
+        /// Sent 20 ms after the first response of a connection.
+        package var late: Late?
+
+        package enum Late: Sendable {
+            case answer(String)
+            /// A message of TLS 1.3, which contains no data.
+            case sessionTicket
+        }
 
         package static let defaultAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -29,7 +37,8 @@ package final class TLSServer: Sendable {
             asksLate: Bool = false,
             tunnel: Int? = nil,
             answer: String = Self.defaultAnswer,
-            firstAnswer: String? = nil
+            firstAnswer: String? = nil,
+            late: Late? = nil
         ) {
             self.clientIssuer = clientIssuer
             self.isClientOptional = isClientOptional
@@ -39,6 +48,7 @@ package final class TLSServer: Sendable {
             self.tunnel = tunnel
             self.answer = answer
             self.firstAnswer = firstAnswer
+            self.late = late
         }
     }
 
@@ -47,7 +57,7 @@ package final class TLSServer: Sendable {
     // `nonisolated(unsafe)`: made once, and used by OpenSSL under its own locks.
     nonisolated(unsafe) private let context: OpaquePointer
     private let options: Options
-    private let state = Mutex((heard: [String](), isStopped: false))
+    private let state = Mutex((heard: [String](), isStopped: false, late: 0))
 
     /// - Parameter port: 0 for any.
     package init(
@@ -88,6 +98,9 @@ package final class TLSServer: Sendable {
     /// The text received on each connection, in the order of acceptance; empty if the handshake failed.
     package var heard: [String] { state.withLock { $0.heard } }
 
+    /// The number of late messages that were sent.
+    package var late: Int { state.withLock { $0.late } }
+
     /// Stops accepting connections. May be called again.
     package func stop() {
         state.withLock { state in
@@ -125,6 +138,7 @@ package final class TLSServer: Sendable {
         guard SSL_accept(tls) == 1 else { return Self.drain(connection) }
         var buffer = [UInt8](repeating: 0, count: 16_384)
         var first = options.firstAnswer
+        var late = options.late
         while true {
             let count = SSL_read(tls, &buffer, Int32(buffer.count))
             // An alert about the client certificate may still be in the send buffer.
@@ -140,7 +154,19 @@ package final class TLSServer: Sendable {
             let answer = first ?? options.answer
             first = nil
             SSL_write(tls, answer, Int32(answer.utf8.count))
+            if let message = late.take() { sendLate(message, tls) }
         }
+    }
+
+    private func sendLate(_ message: Options.Late, _ tls: OpaquePointer) {
+        usleep(20_000)
+        switch message {
+        case .answer(let text): SSL_write(tls, text, Int32(text.utf8.count))
+        case .sessionTicket:
+            SSL_new_session_ticket(tls)
+            SSL_do_handshake(tls)
+        }
+        state.withLock { $0.late += 1 }
     }
 
     /// Whether a request is complete.

@@ -158,6 +158,26 @@ import WatchwordProtocol
         #expect(messages(server) == [1, 1, 3] && server.heard.count == 2)
     }
 
+    /// The login of the old connection does not count on the new one.
+    @Test("Rule L14: a connection that is given up takes its login with it")
+    func aConnectionThatIsGivenUpTakesItsLoginWithIt() async throws {
+        let injected = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nINJECTED"
+        let server = ScriptedServer(
+            [
+                .bytes(Self.challenge(.server, Self.type2())),
+                .twice("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", injected), .hold,
+            ],
+            [.bytes(Self.challenge(.server, Self.type2())), okay, .hold])
+        defer { server.stop() }
+        try await withEngine { engine in
+            for _ in 0..<2 {
+                #expect(await engine.exchange(request(.server, server.port)).text == "ok")
+                try await until { server.late == 1 }
+            }
+        }
+        #expect(messages(server) == [1, 3, 1, 3] && server.heard.count == 2)
+    }
+
     /// A login that the server has forgotten is repeated once, on the same connection.
     @Test func anExistingConnectionLogsInOnceMore() async throws {
         let rounds: [ScriptedServer.Reply] = [.bytes(Self.challenge(.server, Self.type2())), okay]

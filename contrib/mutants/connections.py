@@ -84,6 +84,7 @@ ADDRESSES = [
     ("address-of-a-proxy", ".route ", ".route, route.endpoint.host.isEmpty ", "Tests/EndToEnd/test_denied_addresses.py"),
     ("address-after-resolution", STATEMENT, "address.pointee.family >= 0 && ntlm.connect()",
      "TransfersTests.ConnectionGateTests"),
+    ("input-before-the-request", "!hasStrayInput", "true", "TransfersTests.StrayInputTests"),
     ("address-of-a-connection-from-before", "CURL_PREREQFUNC_ABORT", "CURL_PREREQFUNC_OK", "TransfersTests.ConnectionGateTests"),
 ]
 
