@@ -202,7 +202,7 @@ import WatchwordProtocol
         _ = client.fetch("http://kept/", id: 2, more: #","timeoutMs":5000,"notify":["waiting"]"#)
         stage.transfers.challenge()
         #expect(client.hear().of("fetch/waiting").count == 1)
-        await stage.settle { stage.clock.sleeperCount == 2 }
+        await stage.settle { stage.clock.sleeperCount == 3 }
         stage.clock.advance(by: .seconds(5))
         await stage.settle { !stage.broker.hasConfirmations }
         #expect(client.hear().replies.map(\.kind) == ["timedOut"])

@@ -16,7 +16,7 @@ import Testing
     /// Without the time limit, the programs would exit with 0.
     @Test(arguments: ["echo before; sleep 60", "echo before; exec >&- 2>&-; sleep 60"])
     func aProgramThatDoesNotExitIsTerminated(script: String) {
-        let (status, lines) = run(script)
+        let (status, lines) = Program.run("/bin/sh", ["-c", script], limit: .seconds(1))
         #expect(status < 0 && lines == ["before"])
     }
 }

@@ -4,8 +4,6 @@ import WatchwordProtocol
 
 /// Runs other programs for their exit status and output.
 enum Program {
-    /// The time limit for a program. None of the programs waits for input.
-    private static let limit = Duration.seconds(5)
     private static let pauseMicroseconds: UInt32 = 5000
     private static let longestOutput = 4096
 
@@ -17,7 +15,10 @@ enum Program {
     }
 
     /// Runs a program. Returns its exit status (negative if it was killed or did not start), and the lines of both outputs.
-    static func run(_ path: String, _ arguments: [String]) -> (status: Int32, lines: [String]) {
+    /// - Parameter limit: the time after which the program is killed. None of the programs waits for input.
+    static func run(
+        _ path: String, _ arguments: [String], limit: Duration = .seconds(5)
+    ) -> (status: Int32, lines: [String]) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return (-1, ["no file descriptor available"]) }
         defer { close(ends[0]) }

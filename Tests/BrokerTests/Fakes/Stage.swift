@@ -1,5 +1,6 @@
 import JSONText
 import Logging
+import Testing
 import WatchwordCore
 import WatchwordProtocol
 
@@ -51,15 +52,18 @@ final class Stage {
         return connected
     }
 
-    /// Runs tasks until they wait for the clock, or have resumed after it.
-    func settle(until condition: () -> Bool = { true }) async {
+    /// Runs tasks until they wait for the clock, or have resumed after it. The test fails if `condition` is never met.
+    func settle(until condition: () -> Bool = { true }, at place: SourceLocation = #_sourceLocation) async {
+        var isMet = false
         for _ in 0..<1000 {
             loop.turn()
-            if condition() { break }
+            isMet = condition()
+            if isMet { break }
             await Task.yield()
             try? await Task.sleep(for: .microseconds(200))
         }
         loop.turn()
+        #expect(isMet, sourceLocation: place)
     }
 }
 
