@@ -35,7 +35,9 @@ public actor Broker {
         if let grants { table.restoreGrants(grants.permanentGrants()) }
         let suspended = clock.suspended
         makeDesks = { [table] broker in
-            Desks(ports, DeskContext(clock, options, log), table, suspendedBefore: suspended, of: broker)
+            Desks(
+                ports, DeskContext(clock, options, own: fronts?.ownPorts, log), table, suspendedBefore: suspended,
+                of: broker)
         }
     }
 

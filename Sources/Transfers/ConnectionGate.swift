@@ -6,7 +6,7 @@ internal import WatchwordProtocol
 struct ConnectionGate {
     private let rules: AddressRules
     private var hasAdmitted = false
-    private var denied: (address: String, port: Int)?
+    private var denied: (address: String, port: Int, isOwn: Bool)?
 
     init(_ rules: AddressRules) { self.rules = rules }
 
@@ -23,7 +23,12 @@ struct ConnectionGate {
         }
         let address = address()
         let isDenied = address.map { rules.denies($0, port: port) } ?? true
-        if isDenied { denied = (address.map { "\($0)" } ?? "an unknown address", port) } else { hasAdmitted = true }
+        if isDenied {
+            let isOwn = address.map { rules.isOwn($0, port: port) } ?? false
+            denied = (address.map { "\($0)" } ?? "an unknown address", port, isOwn)
+        } else {
+            hasAdmitted = true
+        }
         return !isDenied
     }
 
@@ -31,10 +36,11 @@ struct ConnectionGate {
     func failure(for request: SharedRequest) -> TransferFailure? {
         guard let denied, !hasAdmitted else { return nil }
         let name = request.proxy?.host ?? request.url.origin.host.string
-        return TransferFailure(
-            .cannotConnect,
-            "the configuration does not allow connections to \(denied.address), port \(denied.port), for \(name) (fetch.deny)",
-            cause: .addressDenied)
+        let text =
+            denied.isOwn
+            ? "\(denied.address), port \(denied.port), which \(name) leads to, is a front of watchword, to which it never connects; use the address of the server itself"
+            : "the configuration does not allow connections to \(denied.address), port \(denied.port), for \(name) (fetch.deny)"
+        return TransferFailure(.cannotConnect, text, cause: .addressDenied)
     }
 }
 

@@ -82,6 +82,27 @@ import WatchwordProtocol
         #expect(server.heard.count == 1 && server.heard[0].components(separatedBy: "GET ").count == 2)
     }
 
+    /// The front opens after the connection: neither a new one nor the old one is used.
+    @Test(arguments: ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0"])
+    func anOwnPortIsDeniedFromTheMomentItOpens(host: String) async throws {
+        let server = ScriptedServer([okay, .hold], [.hold])
+        defer { server.stop() }
+        let own = OwnPorts()
+        var hosts = HostRules()
+        hosts.own = own
+        var request = TransfersTests.request("http://\(host):\(server.port)/")
+        request.deniedAddresses = hosts.addresses
+        let asked = request
+        try await withEngine { engine in
+            #expect(await engine.exchange(asked).text == "ok")
+            own.set([server.port])
+            let failure = await engine.exchange(asked).failure
+            #expect(failure?.cause == .addressDenied)
+            #expect(failure?.detail.contains("is a front of watchword") == true, "\(String(describing: failure))")
+        }
+        #expect(server.heard.count == 1 && server.heard[0].components(separatedBy: "GET ").count == 2)
+    }
+
     @Test func anUnreachableServerIsNotReportedAsDenied() async throws {
         let (holder, port) = Loopback.reserve()
         defer { close(holder) }

@@ -72,6 +72,49 @@ import WatchwordProtocol
         #expect(!isDenied(hosts, "http://h/") && !isDenied(hosts, "http://10.0.0.1/"))
     }
 
+    @Test(
+        "The broker does not connect to its own addresses under any name, also through a proxy",
+        arguments: [
+            ("127.0.0.1:3128", true), ("[::1]:3128", true), ("[::ffff:127.0.0.1]:3128", true), ("localhost:3128", true),
+            ("localhost.:3128", true), ("a.localhost:3128", true), ("0.0.0.0:3128", true),
+            ("[::]:3128", true), ("[::ffff:0.0.0.0]:3128", true), ("127.0.0.2:3128", true),
+            ("127.0.0.1:3130", false), ("192.0.2.1:3128", false), ("h:3128", false),
+        ])
+    func ownAddressesAreDeniedToEveryone(target: String, isRefused: Bool) throws {
+        let own = OwnPorts()
+        var hosts = HostRules()
+        hosts.own = own
+        #expect(!isDenied(hosts, "http://\(target)/"))
+        own.set([3128])
+        #expect(isDenied(hosts, "http://\(target)/") == isRefused)
+        #expect(isDenied(hosts, "https://\(target)/") == isRefused)
+        for isNamed in [true, false] {
+            #expect(try isDenied(hosts, proxy: "http://\(target)", isNamedByFetch: isNamed) == isRefused)
+        }
+    }
+
+    @Test func ownAddressesAreDeniedAfterResolution() throws {
+        let own = OwnPorts()
+        var hosts = HostRules()
+        hosts.own = own
+        let rules = hosts.addresses
+        #expect(!rules.isEmpty && !rules.concerns(port: 3128) && !denies(rules, "127.0.0.1", 3128))
+        own.set([3128])
+        for address in ["127.0.0.1", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0", "64:ff9b::7f00:1"] {
+            #expect(denies(rules, address, 3128) && !denies(rules, address, 80), "\(address)")
+        }
+        #expect(rules.concerns(port: 3128) && !denies(rules, "192.0.2.1", 3128))
+        own.set([])
+        #expect(!denies(rules, "127.0.0.1", 3128))
+    }
+
+    @Test func theServerOfAPACFileIsOnlyCheckedForDenial() throws {
+        let denied = HostRules(denied: [try HostPattern("127.0.0.1")])
+        let origin = try FetchURL("http://x.localhost/").origin
+        #expect(throws: FetchFailure.self) { try denied.check(script: origin) }
+        try HostRules(allowed: []).check(script: origin)
+    }
+
     @Test func proxiesAreCheckedToo() throws {
         let denied = HostRules(denied: [try HostPattern("127.0.0.1"), try HostPattern("p:3128")])
         for isNamed in [true, false] {

@@ -82,6 +82,7 @@ ADDRESSES = [
     ("address-loopback", "|| $0.isThisMachine && rule.address.isThisMachine ", "", "WatchwordCoreTests.AddressRulesTests"),
     ("address-of-a-name", STATEMENT, "return false", "WatchwordCoreTests.AddressRulesTests"),
     ("address-of-a-proxy", ".route ", ".route, route.endpoint.host.isEmpty ", "Tests/EndToEnd/test_denied_addresses.py"),
+    ("address-of-a-script", "denies(origin.host, origin.port)", "origin.port < 0", "WatchwordCoreTests.AddressRulesTests"),
     ("address-after-resolution", STATEMENT, "address.pointee.family >= 0 && ntlm.connect()",
      "TransfersTests.ConnectionGateTests"),
     ("input-before-the-request", "!hasStrayInput", "true", "TransfersTests.StrayInputTests"),

@@ -7,6 +7,7 @@ REFUSED = "WatchwordCoreTests.FrontRefusedRequestTests"
 ACCESS = "WatchwordCoreTests.FrontAccessTests"
 FIELDS = "WatchwordCoreTests.FrontFieldsTests"
 RESPONSE = "WatchwordCoreTests.FrontResponseTests"
+ADDRESSES = "WatchwordCoreTests.AddressRulesTests"
 SITE = "WatchwordCoreTests.FrontSiteRequestTests"
 MAPPING = "WatchwordCoreTests.FrontMappingTests"
 ATTACKS = "Tests/EndToEnd/test_front_attacks.py"
@@ -72,7 +73,10 @@ FRONT = [
     ("front-allowed-hosts", STATEMENT, "_ = isAllowed", ACCESS),
     ("front-tunnel-ports", ", port != 25", "", ACCESS),
     ("front-origin-form", "throw .notForProxy", '("h", 80, nil)', ACCESS),
-    ("front-own-address", "isOwn ?", "isOwn && port == 0 ?", ACCESS),
+    ("own-address", "contains(port) && ", "", ADDRESSES),
+    ("own-address-of-a-connection", STATEMENT, "", ADDRESSES),
+    ("own-address-of-a-name", STATEMENT, "", ADDRESSES),
+    ("front-own-process", "getpid()", "1", "BrokerSocketTests.FrontServerTests"),
     ("front-foreign-page", "!request.isForeign(to: origin)", "origin == nil || origin != nil", ACCESS),
     ("front-site-name", "$0.asciiLowercased == host", "host.hasPrefix($0.asciiLowercased)", ACCESS),
     ("front-site-foreign-page", "!request.isForeign(to: origin)", "origin != nil", ACCESS),

@@ -55,15 +55,23 @@ final class DeskContext {
     let clock: any BrokerClock
     let log: Logger
     /// Changed only by `Broker.reconfigure`.
-    var options: BrokerOptions { didSet { rules = Boxed(options.rules) } }
-    /// Those of `options`, which all fetches share.
+    var options: BrokerOptions { didSet { rules = Self.rules(of: options, own) } }
+    private let own: OwnPorts?
+    /// Those of `options`, with the broker's own ports, which all fetches share.
     private(set) var rules: Boxed<FetchRules>
     /// Whether the broker is shutting down and refuses new requests.
     var isClosing = false
 
-    init(_ clock: any BrokerClock, _ options: BrokerOptions, _ log: Logger) {
-        (self.clock, self.options, self.log) = (clock, options, log)
-        rules = Boxed(options.rules)
+    /// - Parameter own: the ports at which the broker itself listens; `nil` without fronts.
+    init(_ clock: any BrokerClock, _ options: BrokerOptions, own: OwnPorts?, _ log: Logger) {
+        (self.clock, self.options, self.own, self.log) = (clock, options, own, log)
+        rules = Self.rules(of: options, own)
+    }
+
+    private static func rules(of options: BrokerOptions, _ own: OwnPorts?) -> Boxed<FetchRules> {
+        var rules = options.rules
+        rules.hosts.own = own
+        return Boxed(rules)
     }
 
     var now: Duration { clock.now }

@@ -46,13 +46,18 @@ final class ScriptLoader {
 
     private func fetch(_ url: String, _ port: any UpstreamPort) {
         let parsed: FetchURL
-        do throws(FetchFailure) { parsed = try FetchURL(url) } catch {
+        let hosts = fetches.context.rules.hosts
+        do throws(FetchFailure) {
+            parsed = try FetchURL(url)
+            try hosts.check(script: parsed.origin)
+        } catch {
             return finish(
                 url, .failure(UpstreamFailure("cannot fetch the PAC file \(ScriptURL.display(url)): \(error.text)")))
         }
         var options = TransferOptions(maxBodyBytes: PACScript.largestSize)
         options.delivery = .whole
-        let request = TransferRequest(url: parsed, method: "GET", timeout: Self.timeout, options)
+        var request = TransferRequest(url: parsed, method: "GET", timeout: Self.timeout, options)
+        request.deniedAddresses = hosts.addresses
         let current = generation
         _ = fetches.ports.transfers.start(Boxed(request), ResponseQuotas()) { [reference] outcome in
             let completion: Completion = { result in

@@ -78,7 +78,7 @@ final class FetchMethods {
         (plan.mayNameFiles, plan.isLoginStep) = (false, true)
         // A code or a refresh token that arrives twice ends the login.
         plan.needsNewConnection = request.body != nil  // guard: oauth-sent-once
-        try context.options.hosts.check(plan.url.origin)
+        try context.rules.hosts.check(plan.url.origin)
         let id = fetches.change {
             $0.add(plan, of: client?.id.tag ?? .broker, program: client?.program.tag, client.map(currentSubject))
         }
@@ -117,7 +117,7 @@ final class FetchMethods {
         plan.mayNameFiles = !connection.isConfined
         plan.isRestricted = connection.peer.entrance == .restricted
         do throws(FetchFailure) {
-            try context.options.hosts.check(plan.url.origin)
+            try context.rules.hosts.check(plan.url.origin)
         } catch {
             audit.recordDenial(error.kind, connection.cause, origin: plan.url.origin)
             throw error

@@ -94,7 +94,7 @@ final class FrontDesk {
     }
 
     private func open(_ site: FrontSite, at address: FrontAddress, opener: ClientConnection?) throws -> OpenFront {
-        try context.options.hosts.check(FrontSite.checked(site.url).origin)
+        try context.rules.hosts.check(FrontSite.checked(site.url).origin)
         let (id, address) = try listen(at: address, opener)
         return add(try OpenFront(site: site, id, at: address, opener: opener, pseudonym: Self.makePseudonym()))
     }
@@ -116,14 +116,7 @@ final class FrontDesk {
 
     private func add(_ front: OpenFront) -> OpenFront {
         fronts[front.id] = front
-        updateOwnAddresses()
         return front
-    }
-
-    /// Lets no front have another front as its target.
-    private func updateOwnAddresses() {
-        let addresses = fronts.values.map(\.address)
-        for id in Array(fronts.keys) { fronts[id]?.access.ownAddresses = addresses }
     }
 
     /// `front/close`: closes a front of this client.
@@ -142,7 +135,6 @@ final class FrontDesk {
 
     private func close(_ id: FrontID) {
         fronts[id] = nil
-        updateOwnAddresses()
         port?.close(id)
     }
 

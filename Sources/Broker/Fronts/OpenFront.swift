@@ -7,7 +7,7 @@ final class OpenFront {
     let address: FrontAddress
     /// The client that opened the front, and gets its restricted requests recorded; `nil` for one of the configuration.
     let opener: ClientConnection?
-    var access: FrontAccess
+    let access: FrontAccess
     private let site: (site: FrontSite, url: FetchURL)?
     private let fields: FrontFields
     private var budget: FrontBudget?
@@ -66,14 +66,6 @@ final class OpenFront {
         for request: FrontRequest, _ body: FrontBody, isDescendant: Bool
     ) throws(FrontRefusal) -> FrontExchange {
         requests += 1
-        let exchange = try allowedExchange(for: request, body, isDescendant)
-        exchange.deniedPorts = access.ownPorts
-        return exchange
-    }
-
-    private func allowedExchange(
-        for request: FrontRequest, _ body: FrontBody, _ isDescendant: Bool
-    ) throws(FrontRefusal) -> FrontExchange {
         switch access.verdict(request, isDescendant: isDescendant) {
         case .refused(let refusal): throw refusal
         case .allowed(let usesCredentials):

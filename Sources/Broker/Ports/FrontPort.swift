@@ -10,6 +10,9 @@ public struct FrontID: Hashable, Sendable {
 
 /// The interface to the listening sockets of fronts. Used on the broker's executor only.
 public protocol FrontPort: Sendable {
+    /// The TCP ports at which fronts listen at any time.
+    var ownPorts: OwnPorts { get }
+
     /// Starts to accept connections at `address`.
     /// - Parameter ancestor: the process whose descendants are looked for first; `nil` for none.
     /// - Returns: the address with the port that the kernel has chosen.

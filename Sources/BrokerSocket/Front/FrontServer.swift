@@ -4,7 +4,7 @@ internal import Dispatch
 public import EventLoop
 internal import Glibc
 public import Logging
-internal import WatchwordCore
+public import WatchwordCore
 public import WatchwordProtocol
 
 /// Listens for the programs of fronts, checks who they are, and passes their requests to a service. Used on its loop
@@ -22,7 +22,10 @@ public final class FrontServer {
     private(set) var service: (any FrontService)?
     private let uid: UInt32
     private let finder = PeerFinder()
-    private var listeners: [FrontID: FrontListener] = [:]
+    let ownPorts = OwnPorts()
+    private var listeners: [FrontID: FrontListener] = [:] {
+        didSet { ownPorts.set(Set(listeners.values.compactMap(\.address.port))) }
+    }
     private var connections: [FrontID: [ObjectIdentifier: FrontConnection]] = [:]
     /// The socket of the service manager, until a front uses it.
     private var inherited: InheritedFront?
@@ -108,8 +111,14 @@ public final class FrontServer {
         return connection
     }
 
-    /// Counts an identified connection. Returns `false` if its process has too many.
+    /// Counts an identified connection. Returns `false` if its process has too many, or is the broker: a program that made it connect
+    /// would be served as the broker.
     func take(_ pid: Int32) -> Bool {
+        // guard: front-own-process
+        guard pid != getpid() else {
+            log.warning("connection to a front refused: it comes from the broker itself")
+            return false
+        }
         // guard: front-connections-of-a-program
         guard programs[pid, default: 0] < Self.connectionsOfProgram else {
             log.warning("too many connections of a program to fronts", metadata: ["pid": "\(pid)"])
@@ -144,4 +153,6 @@ extension LoopBound: FrontPort where Value == FrontServer {
     ) throws(FrontFailure) -> FrontAddress { try value.open(front, at: address, ancestor: ancestor) }
 
     public func close(_ front: FrontID) { value.close(front) }
+
+    public var ownPorts: OwnPorts { value.ownPorts }
 }

@@ -108,7 +108,6 @@ extension FetchMachine {
             request.options.connectTimeout = Limits.upstreamConnect
         }
         request.deniedAddresses = context.environment.rules.hosts.addresses
-            .denying(portsOfThisMachine: intent.plan.deniedPorts)
         request.proxy = proxyRequest(&context)
         // A forwarding proxy rewrites the request line, so the server receives the origin form in any case (RFC 9112
         // section 3.2.1).

@@ -48,8 +48,6 @@ public struct FetchPlan: Sendable, Equatable {
     public var program: Int?
     /// Whether the request needs a new connection. On an old one that ends without a response, it would be sent again.
     public var needsNewConnection = false
-    /// Ports of this machine to which the fetch must not connect, also under another name: those of fronts.
-    public var deniedPorts: [Int] = []
     public var interaction: Interaction
     /// The handler of this fetch alone, which is asked before the client.
     public var handler: Subscription?

@@ -22,25 +22,16 @@ public struct FrontAccess: Sendable {
     public var allowedHosts: [HostPattern]
     /// The ports to which CONNECT may open a tunnel. Port 25 is never allowed.
     public var tunnelPorts: Set<Int>
-    /// The addresses of all fronts, which no request may have as its target.
-    public var ownAddresses: [FrontAddress] {
-        didSet { ownPorts = ownAddresses.compactMap(\.port) }
-    }
-    /// The TCP ports of all fronts.
-    public private(set) var ownPorts: [Int]
 
     /// HTTPS, HTTP (npm and skopeo tunnel to it), SSH, and the alternative HTTPS port.
     public static let defaultTunnelPorts: Set<Int> = [443, 80, 22, 8443]
 
     public init(
-        _ kind: Kind, allowedHosts: [HostPattern] = [], tunnelPorts: Set<Int> = Self.defaultTunnelPorts,
-        ownAddresses: [FrontAddress] = []
+        _ kind: Kind, allowedHosts: [HostPattern] = [], tunnelPorts: Set<Int> = Self.defaultTunnelPorts
     ) {
         self.kind = kind
         self.allowedHosts = allowedHosts
         self.tunnelPorts = tunnelPorts
-        self.ownAddresses = ownAddresses
-        ownPorts = ownAddresses.compactMap(\.port)
     }
 
     /// - Parameter isDescendant: whether the peer is a descendant of the process that opened the front. Such a program
@@ -54,13 +45,6 @@ public struct FrontAccess: Sendable {
         } catch {
             return .refused(error)
         }
-    }
-
-    /// Returns a refusal if `address`, to which the target of a request was resolved, is this machine and `port` is that of
-    /// a front.
-    public func refusal(address: NetworkAddress, port: Int) -> FrontRefusal? {
-        let isOwn = ownAddresses.contains { $0.port == port } && address.reached.contains(where: \.isThisMachine)
-        return isOwn ? .ownFront : nil  // guard: front-own-address
     }
 
     private func proxy(_ request: FrontRequest, _ token: Secret?, _ isDescendant: Bool) throws(FrontRefusal) -> Verdict
@@ -78,12 +62,6 @@ public struct FrontAccess: Sendable {
         if request.isConnect {
             // guard: front-tunnel-ports
             guard tunnelPorts.contains(port), port != 25 else { throw .portNotAllowed(port) }
-        }
-        // The port is compared first, because most requests are to other ports.
-        if ownPorts.contains(port), let address = NetworkAddress(host: host.string),
-            let refusal = refusal(address: address, port: port)
-        {
-            throw refusal
         }
         return .allowed(usesCredentials: !request.isForeign(to: origin))  // guard: front-foreign-page
     }
@@ -115,15 +93,5 @@ extension FrontRequest {
             return origin.origin != target || origin.requestTarget != "/"
         }
         return isCrossSite || hasForeignOrigin
-    }
-}
-
-extension FrontAddress {
-    /// The TCP port; `nil` for a Unix socket.
-    fileprivate var port: Int? {
-        switch self {
-        case .ipv4(let port), .ipv6(let port): port
-        case .socket: nil
-        }
     }
 }

@@ -14,8 +14,6 @@ public final class FrontExchange {
     /// Fields that only a front sends.
     private var hopByHop: [HeaderField] = []
     private let switchesProtocol: Bool
-    /// The ports of fronts, to which the fetch must not connect.
-    public var deniedPorts: [Int] = []
     /// The number of the program's connection, if its connections to the origin must not be shared.
     public var program: Int?
 
@@ -66,7 +64,7 @@ public final class FrontExchange {
     /// Adapts the plan made from `params`.
     public func adapt(_ plan: inout FetchPlan) {
         plan.options.wholeBodyBytes = Self.wholeBodyBytes
-        (plan.deniedPorts, plan.program) = (deniedPorts, program)
+        plan.program = program
         plan.headers += hopByHop
         // The program's request is passed on as it is.
         if !isTunnel { plan.options.omittedHeaders = Self.omittedHeaders }

@@ -14,8 +14,6 @@ extension FrontRefusal {
     static let foreignPage = FrontRefusal(
         403, "foreign-page", "a web page of another site sent the request; only programs may use this front",
         hasBody: false)
-    static let ownFront = FrontRefusal(
-        403, "own-front", "the target of the request is a front of watchword; use another address")
 
     static func hostNotAllowed(_ host: ExactText) -> FrontRefusal {
         FrontRefusal(

@@ -6,6 +6,14 @@ public enum FrontAddress: Sendable, Hashable {
     /// An absolute path of at most `SocketLocation.longestPath` bytes.
     case socket(path: String)
 
+    /// The TCP port; `nil` for a Unix socket.
+    public var port: Int? {
+        switch self {
+        case .ipv4(let port), .ipv6(let port): port
+        case .socket: nil
+        }
+    }
+
     /// The reason why a text is not such an address, and the expected form.
     public struct Invalid: Error, Equatable {
         public let text: String

@@ -9,8 +9,7 @@ import WatchwordProtocol
 
     private func proxy(token: Secret? = nil, hosts: [String] = ["h", "[::1]", "127.0.0.1"]) throws -> FrontAccess {
         FrontAccess(
-            .proxy(token: token), allowedHosts: try hosts.map { try HostPattern($0) },
-            ownAddresses: [.ipv4(port: 3128), .ipv6(port: 3129), .socket(path: "/run/s")])
+            .proxy(token: token), allowedHosts: try hosts.map { try HostPattern($0) })
     }
 
     private var site: FrontAccess { FrontAccess(.site(names: ["127.0.0.1:3901", "Localhost:3901"])) }
@@ -98,30 +97,6 @@ import WatchwordProtocol
             let request = try frontRequest("CONNECT h:\(port) HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(status(access.verdict(request, isDescendant: true)) == expected, "\(port)")
         }
-    }
-
-    @Test(arguments: [
-        ("127.0.0.1:3128", true), ("127.0.0.1:3129", true), ("[::1]:3128", true), ("[::ffff:127.0.0.1]:3128", true),
-        ("localhost:3128", true), ("a.localhost:3128", true), ("0.0.0.0:3128", true), ("[::]:3128", true),
-        ("127.0.0.2:3128", true), ("127.0.0.1:3130", false), ("192.0.2.1:3128", false), ("h:3128", false),
-    ])
-    func noRequestLeadsToAFront(target: String, isRefused: Bool) throws {
-        var access = try proxy()
-        access.tunnelPorts = [3128, 3129, 3130]
-        for text in ["CONNECT \(target) HTTP/1.1\r\nHost: h\r\n\r\n", proxyGet(url: "http://\(target)/")] {
-            let verdict = access.verdict(try frontRequest(text), isDescendant: true)
-            #expect(verdict == (isRefused ? .refused(.ownFront) : .allowed(usesCredentials: true)))
-        }
-    }
-
-    @Test func aResolvedAddressIsCheckedToo() throws {
-        let access = try proxy()
-        for text in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"] {
-            let address = try #require(NetworkAddress(text))
-            #expect(access.refusal(address: address, port: 3128) == .ownFront, "\(text)")
-            #expect(access.refusal(address: address, port: 80) == nil)
-        }
-        #expect(access.refusal(address: try #require(NetworkAddress("192.0.2.1")), port: 3128) == nil)
     }
 
     @Test(arguments: [

@@ -65,15 +65,6 @@ import WatchwordProtocol
         #expect(plan.url.origin.text == "https://h:8443")
     }
 
-    @Test func portsOfFrontsAreDenied() throws {
-        let exchange = try exchange()
-        exchange.deniedPorts = [3128]
-        let rules = try AddressRules().denying(portsOfThisMachine: plan(exchange).deniedPorts)
-        let here = try #require(NetworkAddress(host: "[::1]"))
-        #expect(rules.denies(here, port: 3128) && !rules.denies(here, port: 80))
-        #expect(!rules.denies(try #require(NetworkAddress(host: "192.0.2.1")), port: 3128))
-    }
-
     @Test(arguments: [
         (ErrorKind.denied, 403), (.challengeCancelled, 403), (.badURL, 400), (.tooLarge, 413), (.busy, 503),
         (.timedOut, 504),
