@@ -14,24 +14,25 @@ struct ConnectedProcess: PeerProcess {
     private let start: String?
 
     /// Identifies the peer of a new connection.
-    static func accept(socket: Int32, pid: Int32) -> (process: ConnectedProcess, subject: Subject, executable: String?)
+    /// - Parameter socket: this end of a connection through a Unix socket; `nil` for any other process.
+    static func accept(socket: Int32?, pid: Int32) -> (process: ConnectedProcess, subject: Subject, executable: String?)
     {
-        let descriptor = watchword_peer_process(socket, pid)
+        let descriptor = watchword_peer_process(socket ?? -1, pid)
         defer { if descriptor >= 0 { close(descriptor) } }
         let folder = descriptor >= 0 ? ProcessFolder(pid) : nil
         var facts = folder?.facts() ?? SubjectFacts()
-        facts.label = label(of: socket)
+        if let socket { facts.label = facts.label.or(label(of: socket)) }
         let start = folder?.startTime()
         facts.isCertain = start != nil && watchword_is_running(descriptor) != 0
         let process = ConnectedProcess(pid: pid, start: facts.isCertain ? start : nil)
         return (process, facts.subject, facts.program?.path)
     }
 
-    /// A security label belongs to the socket and does not change.
+    /// A security label that identified the program does not change.
     func currentSubject(after first: Subject) -> Subject {
         if first.kind == .snap || first.kind == .apparmor { return first }
         guard var facts = examine({ $0.facts() }) else { return .unknown }
-        (facts.label, facts.isCertain) = (.absent, true)
+        facts.isCertain = true
         return facts.subject
     }
 
@@ -47,15 +48,25 @@ struct ConnectedProcess: PeerProcess {
         return folder.startTime() == start ? value : nil
     }
 
+    /// The label that the socket got when it was connected. Most kernels label only processes.
     private static func label(of socket: Int32) -> SubjectFacts.Label {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
-            let count = Int(watchword_peer_label(socket, buffer.baseAddress, buffer.count))
+        SubjectFacts.Label { watchword_peer_label(socket, $0, $1) }
+    }
+}
+
+extension SubjectFacts.Label {
+    /// - Parameter read: writes the label to a buffer, and returns its length, or -1 with `errno` set.
+    init(_ read: (_ buffer: UnsafeMutablePointer<CChar>, _ capacity: Int) -> Int32) {
+        self = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
+            guard let start = buffer.baseAddress else { return .unreadable }
+            let count = Int(read(start, buffer.count))
             guard count >= 0 else {
-                return [ENOPROTOOPT, EINVAL, ENODATA].contains(errno) ? .absent : .unreadable
+                return [ENOENT, ENOPROTOOPT, EINVAL, ENODATA, EOPNOTSUPP].contains(errno) ? .absent : .unreadable
             }
-            let bytes = buffer[..<min(count, buffer.count)].prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-            if bytes.isEmpty { return .absent }
-            return String(validating: bytes, as: UTF8.self).map { .text($0) } ?? .unreadable
+            let bytes = buffer[..<min(count, buffer.count)].lazy.map { UInt8(bitPattern: $0) }
+            let text = bytes.prefix { $0 != 0 && $0 != 0x0A }
+            if text.isEmpty { return .absent }
+            return String(validating: text, as: UTF8.self).map { .text($0) } ?? .unreadable
         }
     }
 }

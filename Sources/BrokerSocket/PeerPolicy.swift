@@ -25,8 +25,9 @@ extension PeerIdentity {
         if pid > 0 { identify(socket: descriptor) }
     }
 
-    /// Sets what proc(5) says of the process, which is at the other end of `socket`.
-    mutating func identify(socket: Int32) {
+    /// Sets what proc(5) says of the process.
+    /// - Parameter socket: the broker's end of its connection through a Unix socket; `nil` for any other process.
+    mutating func identify(socket: Int32?) {
         (process, subject, executable) = ConnectedProcess.accept(socket: socket, pid: pid)
     }
 }

@@ -16,19 +16,34 @@ struct ProcessFolder: ~Copyable {
     func facts() -> SubjectFacts {
         var facts = SubjectFacts()
         facts.flatpak = flatpakInfo()
+        facts.label = label()
         facts.cgroup = text(of: "cgroup")
         facts.program = program()
         facts.script = facts.program.flatMap { script(of: $0.path) }
         return facts
     }
 
-    /// Returns field 22 (starttime) of `/proc/PID/stat` (proc(5)); `nil` for a zombie. Fields are counted from the end
-    /// of the program name, which may contain any character.
+    /// Returns field 22 (starttime) of `/proc/PID/stat` (proc(5)); `nil` for a zombie.
     func startTime() -> String? {
+        guard let fields = status(), fields.count > 19, let state = fields.first, state != "Z", state != "X" else {
+            return nil
+        }
+        return fields[19]
+    }
+
+    /// Returns the process that has started this one, or has adopted it; `nil` if it cannot be read.
+    func parent() -> Int32? { status().flatMap { $0.count > 1 ? Int32($0[1]) : nil } }
+
+    /// Returns the fields of `/proc/PID/stat` from the third one, the state. They are counted from the end of the program name,
+    /// which may contain any character.
+    private func status() -> [String]? {
         guard let line = bytes(of: "stat"), let end = line.lastIndex(of: UInt8(ascii: ")")) else { return nil }
-        let fields = line[(end + 1)...].split(separator: UInt8(ascii: " "))
-        let hasEnded = fields.first.map { $0.elementsEqual("Z".utf8) || $0.elementsEqual("X".utf8) } ?? true
-        return fields.count > 19 && !hasEnded ? String(decoding: fields[19], as: UTF8.self) : nil
+        return line[(end + 1)...].split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Returns the label of the process from the Linux security module, which every process can read.
+    private func label() -> SubjectFacts.Label {
+        SubjectFacts.Label { watchword_process_label(descriptor, $0, $1) }
     }
 
     /// Reads `/.flatpak-info` in the root of the process, unless the process has the same mount namespace and root as

@@ -18,6 +18,15 @@ struct SubjectFacts: Sendable, Equatable {
         case absent
         case text(String)
         case unreadable
+
+        /// Returns the label that confines the program more: this one, of the process, or that of its socket.
+        func or(_ ofSocket: Label) -> Label {
+            switch (self, ofSocket) {
+            case (_, .absent): self
+            case (.absent, _), (_, .unreadable): ofSocket
+            case (_, .text(let text)): SubjectFacts.confiningProfile(text) == nil ? self : ofSocket
+            }
+        }
     }
 
     struct Program: Sendable, Equatable {
@@ -29,7 +38,7 @@ struct SubjectFacts: Sendable, Equatable {
 
     /// Whether all information certainly belongs to the process that connected.
     var isCertain = false
-    /// The label of the socket's peer (SO_PEERSEC).
+    /// The label of the process, or that of its socket (SO_PEERSEC).
     var label = Label.unreadable
     var flatpak = FlatpakInfo.unreadable
     /// The content of `/proc/PID/cgroup`; `nil` if it cannot be read.
@@ -63,6 +72,14 @@ struct SubjectFacts: Sendable, Equatable {
         return Subject(
             .exe, ExactText(program.path), file: program.file, isSystemFile: program.isSystemFile,
             isInterpreter: Self.isInterpreter(program.path), script: script)
+    }
+
+    /// Returns the subject of all processes that have one socket open: any of them may use it. The most restricted one counts;
+    /// in doubt the program is unknown.
+    static func subject(ofHolders holders: [Subject]) -> Subject {
+        let confined = holders.filter(\.isSandboxed)  // guard: subject-most-restricted
+        let subjects = Set(confined.isEmpty ? holders : confined)
+        return subjects.count == 1 ? subjects.first ?? .unknown : .unknown  // guard: subject-of-several-holders
     }
 
     // MARK: Flatpak

@@ -2,15 +2,22 @@
 #include "CFront.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/inet_diag.h>
+#include <linux/magic.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound) {
@@ -94,6 +101,22 @@ static int read_end(
     return AF_INET6;
 }
 
+#ifndef INET_DIAG_CGROUP_ID
+#define INET_DIAG_CGROUP_ID 21
+#endif
+
+// Since Linux 5.9.
+static uint64_t read_cgroup(struct nlmsghdr *answer, struct inet_diag_msg *found) {
+    int left = (int)(answer->nlmsg_len - NLMSG_LENGTH(sizeof *found));
+    for (struct rtattr *part = (struct rtattr *)(found + 1); RTA_OK(part, left); part = RTA_NEXT(part, left)) {
+        if (part->rta_type != INET_DIAG_CGROUP_ID || RTA_PAYLOAD(part) != sizeof(uint64_t)) continue;
+        uint64_t group;
+        memcpy(&group, RTA_DATA(part), sizeof group);
+        return group;
+    }
+    return 0;
+}
+
 int watchword_find_peer_socket(int diagnosis, int socket, struct watchword_peer_socket *peer) {
     struct {
         struct nlmsghdr header;
@@ -134,10 +157,64 @@ int watchword_find_peer_socket(int diagnosis, int socket, struct watchword_peer_
         // A socket that no process has open belongs to root, regardless of its creator, and its bytes can still be read. One that
         // is only shut down for writing still has an inode, and its user is right.
         if (found->idiag_inode == 0) return ENOTCONN;
-        *peer = (struct watchword_peer_socket){.uid = found->idiag_uid, .inode = found->idiag_inode};
+        *peer = (struct watchword_peer_socket){
+            .uid = found->idiag_uid, .inode = found->idiag_inode, .cgroup = read_cgroup(&answer.header, found)};
         return 0;
     }
     return EPROTO;
+}
+
+// Returns the inode of the socket to which a link of /proc/PID/fd leads; 0 for another file.
+static uint32_t socket_inode(int folder, const char *name) {
+    static const char prefix[] = "socket:[";
+    char target[40];
+    ssize_t count = readlinkat(folder, name, target, sizeof target - 1);
+    if (count < (ssize_t)sizeof prefix || memcmp(target, prefix, sizeof prefix - 1) != 0) return 0;
+    target[count] = 0;
+    return (uint32_t)strtoul(target + sizeof prefix - 1, NULL, 10);
+}
+
+static int compare(const void *left, const void *right) {
+    uint32_t first = *(const uint32_t *)left, second = *(const uint32_t *)right;
+    return first < second ? -1 : first > second;
+}
+
+long watchword_find_sockets(int32_t pid, const uint32_t *inodes, int32_t *descriptors, size_t count, size_t limit) {
+    for (size_t index = 0; index < count; index++) descriptors[index] = -1;
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return -1;
+    DIR *entries = fdopendir(folder);
+    if (!entries) {
+        int error = errno;
+        close(folder);
+        errno = error;
+        return -1;
+    }
+    size_t examined = 0;
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        if (entry->d_name[0] == '.') continue;
+        if (++examined > limit) break;
+        uint32_t inode = socket_inode(folder, entry->d_name);
+        uint32_t *found = inode ? bsearch(&inode, inodes, count, sizeof inode, compare) : NULL;
+        if (found) descriptors[found - inodes] = atoi(entry->d_name);
+    }
+    closedir(entries);
+    return (long)examined;
+}
+
+int watchword_holds_socket(int32_t pid, int32_t descriptor, uint32_t inode) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, descriptor);
+    return socket_inode(AT_FDCWD, path) == inode;
+}
+
+uint64_t watchword_cgroup(const char *path) {
+    struct statfs system;
+    struct stat status;
+    if (statfs(path, &system) != 0 || system.f_type != CGROUP2_SUPER_MAGIC || stat(path, &status) != 0) return 0;
+    return status.st_ino;
 }
 
 void watchword_send_without_delay(int socket) {

@@ -42,6 +42,21 @@ int watchword_peer_label(int socket, char *label, size_t capacity) {
     return getsockopt(socket, SOL_SOCKET, SO_PEERSEC, label, &length) == 0 ? (int)length : -1;
 }
 
+int watchword_process_label(int folder, char *label, size_t capacity) {
+    // The second file may be that of another security module.
+    int file = openat(folder, "attr/apparmor/current", O_RDONLY | O_CLOEXEC);
+    ssize_t count = file >= 0 ? read(file, label, capacity) : -1;
+    if (file >= 0) close(file);
+    if (count >= 0) return (int)count;
+    file = openat(folder, "attr/current", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    count = read(file, label, capacity);
+    int error = errno;
+    close(file);
+    errno = error;
+    return (int)count;
+}
+
 int watchword_ask_for_senders(int socket, int is_wanted) {
     return setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &is_wanted, sizeof is_wanted) == 0 ? 0 : errno;
 }

@@ -148,6 +148,37 @@ import Testing
     }
 
     @Test(
+        "Rule G1: of several holders of one socket the most restricted one counts, and in doubt the program is unknown")
+    func ofSeveralHoldersTheMostRestrictedCounts() {
+        let tool = facts().subject
+        let service = facts { $0.program = program("/usr/bin/dbus-daemon") }.subject
+        let maps = facts { $0.flatpak = .text(Self.info) }.subject
+        let snap = facts { $0.label = .text("snap.x.y (enforce)") }.subject
+        let holders: [([Subject], Subject)] = [
+            ([tool], tool), ([tool, tool], tool), ([maps, tool], maps), ([tool, maps, service, maps], maps),
+            ([tool, service], .unknown), ([maps, snap], .unknown), ([maps, .unknown], .unknown),
+            ([tool, .unknown], .unknown), ([], .unknown),
+        ]
+        for (subjects, expected) in holders {
+            #expect(SubjectFacts.subject(ofHolders: subjects) == expected, "\(subjects.map(\.text))")
+        }
+    }
+
+    @Test("Rule I3: the label of the process counts unless that of its socket confines it more")
+    func theLabelOfTheProcessCounts() {
+        let (free, confined, snap) = (
+            SubjectFacts.Label.text("unconfined"), SubjectFacts.Label.text("a (enforce)"),
+            SubjectFacts.Label.text("snap.x.y (enforce)")
+        )
+        let labels: [(process: SubjectFacts.Label, socket: SubjectFacts.Label, SubjectFacts.Label)] = [
+            (.absent, .absent, .absent), (confined, .absent, confined), (.absent, confined, confined),
+            (free, confined, confined), (confined, free, confined), (confined, snap, snap),
+            (free, .unreadable, .unreadable), (.unreadable, .absent, .unreadable), (.unreadable, free, .unreadable),
+        ]
+        for (process, socket, expected) in labels { #expect(process.or(socket) == expected) }
+    }
+
+    @Test(
         "Rule I5: a unit of the user's service manager identifies a program",
         arguments: [
             ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/backup.service\n", "backup.service"),

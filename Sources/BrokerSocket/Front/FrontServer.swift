@@ -98,9 +98,10 @@ public final class FrontServer {
         }
         watchword_send_without_delay(descriptor)
         let connection = LoopBound(add(descriptor, listener), to: loop)
-        finder.find(inode: peer.inode, uid: uid, socket: descriptor, ancestor: listener.ancestor) { [loop] found in
-            loop.post { connection.value.identified(found) }
-        }
+        finder.find(
+            PeerFinder.Search(socket: peer, ancestor: listener.ancestor) { [loop] found in
+                loop.post { connection.value.identified(found) }
+            })
     }
 
     private func refuse(_ descriptor: Int32) { Glibc.close(descriptor) }

@@ -3,15 +3,28 @@ internal import CPlatform
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
+internal import WatchwordProtocol
 
-/// Finds the process at the other end of a loopback connection in proc(5), on threads of its own, because that can take
+/// Finds the processes at the other ends of loopback connections in proc(5), on a thread of its own, because that can take
 /// milliseconds.
 final class PeerFinder: Sendable {
-    /// Several, so that one slow search does not delay all connections; few, so that searches leave processors to others.
-    private let queues = (0..<4).map { DispatchQueue(label: "watchword.peers.\($0)") }
-    /// The processes that were found last, the latest first: most programs open several connections.
-    private let recent = Mutex<[Int32]>([])
-    private static let remembered = 16
+    struct Search: Sendable {
+        /// The socket at the other end.
+        let socket: watchword_peer_socket
+        /// See `FrontPort.open`.
+        let ancestor: Int32?
+        /// Called on another thread, with process 0 if no process is found.
+        let completion: @Sendable (FrontPeer) -> Void
+    }
+
+    private struct State {
+        var waiting: [Search] = []
+        var isBusy = false
+    }
+
+    private let queue = DispatchQueue(label: "watchword.peers", qos: .utility)
+    private let state = Mutex(State())
+    private let confinement = UnreadProcesses()
     private let diagnosis = watchword_socket_diagnosis()
 
     deinit {
@@ -30,75 +43,123 @@ final class PeerFinder: Sendable {
         return watchword_find_peer_socket(diagnosis, socket, &peer) != ENOTCONN
     }
 
-    /// Calls `completion` on another thread, with an unidentified peer if no process is found.
-    /// - Parameters:
-    ///   - inode: the inode of the socket at the other end, which belongs to `uid`.
-    ///   - socket: this end of the connection.
-    ///   - ancestor: a process whose descendants are examined first.
-    func find(
-        inode: UInt32, uid: UInt32, socket: Int32, ancestor: Int32?, completion: @escaping @Sendable (FrontPeer) -> Void
-    ) {
-        // The connection may be closed, and its number reused, before the search begins.
-        let socket = fcntl(socket, F_DUPFD_CLOEXEC, 0)
-        guard socket >= 0 else { return completion(FrontPeer(PeerIdentity(pid: 0, uid: uid), isDescendant: false)) }
-        queues[Int(inode) % queues.count].async { [self] in
-            let link = "socket:[\(inode)]"
-            let descendants = ancestor.map(Self.descendants) ?? []
-            let pid = holder(of: link, among: descendants)
-            let identity = Self.identity(pid, uid, socket, link)
-            close(socket)
-            completion(FrontPeer(identity, isDescendant: pid.map(descendants.contains) ?? false))
+    /// Finds all processes that have a socket open. All searches that wait share one pass through proc(5), so that the work
+    /// does not grow with the number of connections that a program opens at once.
+    func find(_ search: Search) {
+        let isFirst = state.withLock { state in
+            state.waiting.append(search)
+            defer { state.isBusy = true }
+            return !state.isBusy
         }
+        if isFirst { queue.async { [self] in pass() } }
     }
 
-    /// Returns the process that has the socket open: one of `descendants` if possible, because several may share it.
-    private func holder(of link: String, among descendants: [Int32]) -> Int32? {
-        let recent = recent.withLock { $0 }
-        let known = Set(descendants)
-        let pid =
-            recent.first { known.contains($0) && Self.holds(link, $0) } ?? descendants.first { Self.holds(link, $0) }
-            ?? recent.first { Self.holds(link, $0) }
-            ?? Self.numbers(in: "/proc").first { !known.contains($0) && Self.holds(link, $0) }
-        guard let pid else { return nil }
-        self.recent.withLock { $0 = Array(([pid] + $0.filter { $0 != pid }).prefix(Self.remembered)) }
-        return pid
+    private func pass() {
+        let searches = state.withLock { state in
+            defer { state.waiting = [] }
+            state.isBusy = !state.waiting.isEmpty
+            return state.waiting
+        }
+        guard !searches.isEmpty else { return }
+        let start = DispatchTime.now().uptimeNanoseconds
+        let holders = SocketHolders(of: searches.map(\.socket))
+        var identities: [Int32: PeerIdentity] = [:]
+        for search in searches { search.completion(peer(search, holders, &identities)) }
+        // A program that opens connections all the time gets at most half of a processor.
+        let taken = Int(DispatchTime.now().uptimeNanoseconds - start)
+        queue.asyncAfter(deadline: .now() + .nanoseconds(taken)) { [self] in pass() }
     }
 
-    /// Returns the identity of a process, unless it has closed the socket meanwhile: its number may have been reused.
-    private static func identity(_ pid: Int32?, _ uid: UInt32, _ socket: Int32, _ link: String) -> PeerIdentity {
-        guard let pid else { return PeerIdentity(pid: 0, uid: uid) }
-        var identity = PeerIdentity(pid: pid, uid: uid)
-        identity.identify(socket: socket)
-        return holds(link, pid) ? identity : PeerIdentity(pid: 0, uid: uid)
+    private func peer(
+        _ search: Search, _ sockets: SocketHolders, _ identities: inout [Int32: PeerIdentity]
+    ) -> FrontPeer {
+        let socket = search.socket
+        let holders = sockets.holders(of: socket.inode)
+        if holders.contains(where: { $0.pid == getpid() }) {
+            return FrontPeer(PeerIdentity(pid: getpid(), uid: socket.uid), isDescendant: false)
+        }
+        var subjects: [Subject] = []
+        for holder in holders {
+            var identity = identities[holder.pid] ?? PeerIdentity(pid: holder.pid, uid: socket.uid)
+            if identities[holder.pid] == nil { identity.identify(socket: nil) }
+            identities[holder.pid] = identity
+            // Its number may be that of another process meanwhile.
+            let isStill = watchword_holds_socket(holder.pid, holder.descriptor, socket.inode) != 0
+            subjects.append(
+                isStill && SocketHolders.isProcess(holder.pid, in: socket.cgroup) ? identity.subject : .unknown)
+        }
+        // A process that could not be examined may have the socket, too.
+        let isDoubtful =
+            holders.isEmpty
+            || sockets.unread.contains {
+                SocketHolders.isProcess($0, in: socket.cgroup) && confinement.mayBeSandboxed($0)
+            }
+        if isDoubtful { subjects.append(.unknown) }
+        let subject = SubjectFacts.subject(ofHolders: subjects)
+        let named = holders.first { identities[$0.pid]?.subject == subject } ?? holders.first
+        var identity = named.flatMap { identities[$0.pid] } ?? PeerIdentity(pid: 0, uid: socket.uid)
+        if subject == .unknown { (identity.subject, identity.executable, identity.process) = (.unknown, nil, nil) }
+        let isDescendant = !isDoubtful && search.ancestor.map { sockets.areDescendants(holders, of: $0) } ?? false
+        return FrontPeer(identity, isDescendant: isDescendant)
+    }
+}
+
+/// The processes that have some sockets open, found in one pass through proc(5).
+private struct SocketHolders {
+    struct Holder {
+        let pid: Int32
+        let descriptor: Int32
     }
 
-    /// Returns a process and its descendants. Those whose parents have ended are among them if the process adopts them, as
-    /// `watchword run` does.
-    private static func descendants(of ancestor: Int32) -> [Int32] {
-        var found = [ancestor]
-        var open = [ancestor]
-        // A process that forks faster than this loop must not keep it busy.
-        while let pid = open.popLast(), found.count < 10_000 {
-            for thread in numbers(in: "/proc/\(pid)/task") {
-                let children = text(at: "/proc/\(pid)/task/\(thread)/children").split(separator: " ")
-                for child in children.compactMap({ Int32($0) }) {
-                    found.append(child)
-                    open.append(child)
-                }
+    /// The maximum number of descriptors that are examined, of one process and of all.
+    private static let descriptorsOfProcess = 32 << 10
+    private static let descriptors = 256 << 10
+
+    /// The processes whose descriptors were not all examined.
+    private(set) var unread: [Int32] = []
+    private var found: [UInt32: [Holder]] = [:]
+
+    init(of sockets: [watchword_peer_socket]) {
+        let inodes = Set(sockets.map(\.inode)).sorted()
+        let users = Set(sockets.map(\.uid))
+        var places = [Int32](repeating: -1, count: inodes.count)
+        var left = Self.descriptors
+        for pid in Self.numbers(in: "/proc") {
+            var status = stat()
+            guard stat("/proc/\(pid)", &status) == 0, users.contains(status.st_uid) else { continue }
+            let limit = min(left, Self.descriptorsOfProcess)
+            let count = watchword_find_sockets(pid, inodes, &places, inodes.count, limit)
+            if count < 0 && (errno == ENOENT || errno == ESRCH) { continue }
+            left -= max(0, min(count, limit))
+            if count < 0 || count > limit { unread.append(pid) }
+            guard count > 0 else { continue }
+            for (inode, descriptor) in zip(inodes, places) where descriptor >= 0 {
+                found[inode, default: []].append(Holder(pid: pid, descriptor: descriptor))
             }
         }
-        return found
     }
 
-    /// Whether the process has a descriptor with this target.
-    private static func holds(_ link: String, _ pid: Int32) -> Bool {
-        let folder = "/proc/\(pid)/fd"
-        return numbers(in: folder).contains { descriptor in
-            withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
-                let count = readlink("\(folder)/\(descriptor)", buffer.baseAddress!, buffer.count)
-                return count == link.utf8.count && buffer[..<max(count, 0)].elementsEqual(link.utf8.map(CChar.init))
-            }
+    func holders(of inode: UInt32) -> [Holder] { found[inode] ?? [] }
+
+    /// Whether all processes are this one or descendants of it. Those whose parents have ended are among them if the process
+    /// adopts them, as `watchword run` does.
+    func areDescendants(_ holders: [Holder], of ancestor: Int32) -> Bool {
+        holders.allSatisfy { holder in
+            var pid = holder.pid
+            for _ in 0..<1024 where pid > 1 && pid != ancestor { pid = ProcessFolder(pid)?.parent() ?? 0 }
+            return pid == ancestor
         }
+    }
+
+    /// Whether a process is in the control group in which a socket was created, as far as the kernel reports it. A service does
+    /// not create the sockets of another one.
+    static func isProcess(_ pid: Int32, in group: UInt64) -> Bool {
+        // The root is also reported where the kernel records no group.
+        guard group > 1, let text = ProcessFolder(pid)?.text(of: "cgroup"),
+            let line = text.split(separator: "\n").first(where: { $0.hasPrefix("0::") })
+        else { return true }
+        let own = watchword_cgroup("/sys/fs/cgroup\(line.dropFirst(3))")
+        return own == 0 || own == group
     }
 
     private static func numbers(in folder: String) -> [Int32] {
@@ -113,13 +174,44 @@ final class PeerFinder: Sendable {
         }
         return numbers
     }
+}
 
-    private static func text(at path: String) -> String {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return "" }
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 64 << 10)
-        let count = read(file, &bytes, bytes.count)
-        return String(decoding: bytes[..<max(count, 0)], as: UTF8.self)
+/// Decides which processes whose descriptors cannot be examined may be sandboxed. Agents for keys and browsers have such
+/// processes, so not each of them is a reason for doubt.
+private final class UnreadProcesses: Sendable {
+    private struct Memory {
+        var verdicts: [Int32: Bool] = [:]
+        var end = DispatchTime.now()
+    }
+
+    /// The time for which a verdict is remembered.
+    private static let lifetime = 10.0
+    private let memory = Mutex(Memory())
+
+    func mayBeSandboxed(_ pid: Int32) -> Bool {
+        let known = memory.withLock { memory -> Bool? in
+            if DispatchTime.now() >= memory.end { memory = Memory(end: .now() + Self.lifetime) }
+            return memory.verdicts[pid]
+        }
+        if let known { return known }
+        let verdict = Self.examine(pid)
+        memory.withLock { $0.verdicts[pid] = verdict }
+        return verdict
+    }
+
+    /// The label of a process can be read always. Otherwise a process is sandboxed like the first one above it that can be read:
+    /// a sandbox contains all that its programs start.
+    private static func examine(_ pid: Int32) -> Bool {
+        var pid = pid
+        for _ in 0..<64 {
+            guard pid > 1, let folder = ProcessFolder(pid) else { return false }
+            var facts = folder.facts()
+            facts.isCertain = true
+            if case .text(let label) = facts.label, SubjectFacts.confiningProfile(label) != nil { return true }
+            if facts.flatpak != .unreadable { return facts.subject.isSandboxed }
+            guard let parent = folder.parent() else { return false }
+            pid = parent
+        }
+        return true
     }
 }

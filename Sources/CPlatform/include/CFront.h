@@ -1,6 +1,7 @@
 #ifndef WATCHWORD_CFRONT_H
 #define WATCHWORD_CFRONT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 // TCP sockets of the loopback interface, and the processes at their other ends.
@@ -27,11 +28,25 @@ struct watchword_peer_socket {
     uint32_t uid;
     /// The inode, by which proc(5) shows the socket. Never 0: that of a closed socket is 0, and its user then always root.
     uint32_t inode;
+    /// The control group in which the socket was created, as `watchword_cgroup` numbers it; 0 if the kernel does not report it.
+    uint64_t cgroup;
 };
 
 /// Finds the socket at the other end of `socket`. Returns 0, or errno: ENOTCONN if no process has the other end open.
 /// - diagnosis: see `watchword_socket_diagnosis`.
 int watchword_find_peer_socket(int diagnosis, int socket, struct watchword_peer_socket *peer);
+
+/// Looks for sockets among the descriptors of a process. Returns the number of descriptors, `limit` + 1 if there are more than
+/// `limit`, of which the rest is not examined, or -1 with errno set.
+/// - inodes: in ascending order.
+/// - descriptors: for each inode, receives a descriptor of the process, or -1.
+long watchword_find_sockets(int32_t pid, const uint32_t *inodes, int32_t *descriptors, size_t count, size_t limit);
+
+/// Whether the descriptor of a process is this socket.
+int watchword_holds_socket(int32_t pid, int32_t descriptor, uint32_t inode);
+
+/// Returns the number of the control group at `path`; 0 if there is none, or `path` is in no unified hierarchy (cgroups(7)).
+uint64_t watchword_cgroup(const char *path);
 
 /// Turns off the delay of small segments (tcp(7), TCP_NODELAY).
 void watchword_send_without_delay(int socket);

@@ -22,6 +22,10 @@ int watchword_is_running(int process);
 /// NUL, or -1.
 int watchword_peer_label(int socket, char *label, size_t capacity);
 
+/// Gets the security label of a process: that of AppArmor, or of another module. Returns its length, or -1 with errno set.
+/// - folder: the directory `/proc/PID`.
+int watchword_process_label(int folder, char *label, size_t capacity);
+
 /// Sets SO_PASSCRED (unix(7)) on `socket`: the kernel then supplies the sender's credentials with received data, and never
 /// returns data of two senders at once. Accepted sockets inherit the option. Returns 0 or errno.
 int watchword_ask_for_senders(int socket, int is_wanted);
