@@ -11,6 +11,8 @@ public enum SocketFailure: Error, Equatable, Sendable {
     case alreadyRunning(path: String, pid: Int?)
     /// The file at the path of the socket is not a socket, and is not removed.
     case notASocket(path: String)
+    /// The lock file next to the socket is a link, or not a file.
+    case lockFileNotUsable(path: String, reason: String)
     case inheritedDescriptorNotUsable(reason: String)
     /// `$NOTIFY_SOCKET` is invalid.
     case notificationSocketNotUsable
@@ -34,6 +36,8 @@ extension SocketFailure: CustomStringConvertible {
             "another broker\(pid.map { " (process \($0))" } ?? "") already listens at \(path); use it, or choose another path with --socket"
         case .notASocket(let path):
             "\(path) is not a socket; move it away, or choose another path with --socket"
+        case .lockFileNotUsable(let path, let reason):
+            "cannot lock the socket: \(path) \(reason)"
         case .inheritedDescriptorNotUsable(let reason):
             "cannot use the socket from the service manager: \(reason)"
         case .notificationSocketNotUsable:

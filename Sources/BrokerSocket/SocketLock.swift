@@ -1,4 +1,5 @@
 internal import Glibc
+internal import WatchwordProtocol
 
 /// A lock on a file next to the socket, so that two brokers never use the same path. Released explicitly, or by the
 /// kernel when the process ends for any reason. The file remains.
@@ -8,8 +9,12 @@ struct SocketLock: ~Copyable {
     /// - Throws: `.alreadyRunning` if another process holds the lock.
     init(forSocket path: String) throws(SocketFailure) {
         let file = path + ".lock"
-        let descriptor = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .systemCall("open", path: file, error: errno) }
+        let descriptor: Int32
+        do throws(CarefulFile.Failure) {
+            descriptor = try CarefulFile(file, O_RDWR | O_CREAT).release()
+        } catch {
+            throw .lockFileNotUsable(path: file, reason: error.text)
+        }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let error = errno
             let pid = Self.readPID(descriptor)

@@ -43,16 +43,16 @@ extension ClientSecretFile {
     /// - Throws: `Refusal`, whose text does not quote the file.
     func read(home: String?) throws(Refusal) -> Secret {
         let path = try absolute(home)
-        // O_NONBLOCK prevents waiting for the writer of a named pipe.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw Self.unreadable(path, errno) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw Self.unreadable(path, errno) }
+        let file: CarefulFile
+        do throws(CarefulFile.Failure) { file = try CarefulFile(path) } catch {
+            if case .systemCall(let number) = error { throw Self.unreadable(path, number) }
+            throw Refusal("\(path) \(error.text)")
+        }
+        let status = file.status
         if let problem = Self.problem(mode: status.st_mode, owner: status.st_uid, user: geteuid(), path: path) {
             throw Refusal(problem)
         }
-        let content = try Self.content(descriptor, path)
+        let content = try Self.content(file.descriptor, path)
         guard content.count <= Limits.clientSecretBytes else {  // guard: oauth-secret-size
             throw Refusal("\(path) is larger than \(Limits.clientSecretBytes) bytes; write only the secret into it")
         }
@@ -76,9 +76,8 @@ extension ClientSecretFile {
         return "\(home)\(path.dropFirst())"
     }
 
-    /// Why the type, owner or mode of the file is not acceptable; `nil` if all are.
+    /// Why the owner or mode of the file is not acceptable; `nil` if both are.
     static func problem(mode: mode_t, owner: uid_t, user: uid_t, path: String) -> String? {
-        if mode & S_IFMT != S_IFREG { return "\(path) is not a regular file; replace it with one" }
         if owner != user && owner != 0 {  // guard: oauth-secret-owner
             return "\(path) belongs to user \(owner); replace it with a file of your own"
         }

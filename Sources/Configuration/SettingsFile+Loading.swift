@@ -36,27 +36,24 @@ extension SettingsFile {
 
     /// Reads the file; `nil` if it does not exist.
     private static func contents(_ path: String) throws(LoadFailure) -> [UInt8]? {
-        // O_NONBLOCK prevents waiting for the writer of a named pipe.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            let error = errno
+        let file: CarefulFile
+        // People keep their configurations elsewhere, and link to them. What counts is who can change the file.
+        do throws(CarefulFile.Failure) { file = try CarefulFile(path, followsLinks: true) } catch {
+            guard case .systemCall(let number) = error else { throw LoadFailure("\(path) \(error.text)") }
             // A dangling symbolic link is an error and not a missing file: its owner expects a file to be used.
             var status = stat()
-            if error == ENOENT && lstat(path, &status) != 0 { return nil }
-            throw LoadFailure(unreadable: path, error: error)
+            if number == ENOENT && lstat(path, &status) != 0 { return nil }
+            throw LoadFailure(unreadable: path, error: number)
         }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw LoadFailure(unreadable: path, error: errno) }
+        let status = file.status
         if let text = fileProblem(mode: status.st_mode, owner: status.st_uid, user: geteuid(), path: path) {
             throw LoadFailure(text)
         }
-        return try readAll(descriptor, path)
+        return try readAll(file.descriptor, path)
     }
 
-    /// Why the type, owner or mode of the file is not acceptable; `nil` if all are.
+    /// Why the owner or mode of the file is not acceptable; `nil` if both are.
     static func fileProblem(mode: mode_t, owner: uid_t, user: uid_t, path: String) -> String? {
-        if mode & S_IFMT != S_IFREG { return "\(path) is not a regular file; replace it with one" }
         if owner != user && owner != 0 {  // guard: configuration-owner
             return "\(path) belongs to user \(owner), who could change where passwords are sent; replace it with a "
                 + "file of your own"

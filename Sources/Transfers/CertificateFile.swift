@@ -28,15 +28,11 @@ struct CertificateFile {
         let unreadable = LoadedCertificate.failure(
             "cannot read \(path.shortened): not a regular file, not readable, or larger than "
                 + "\(EngineLimits.certificateFileBytes) bytes", .clientCertificateUnreadable)
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard file >= 0 else { throw unreadable }
-        defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_size <= EngineLimits.certificateFileBytes
-        else { throw unreadable }
+        guard let file = try? CarefulFile(path, followsLinks: true) else { throw unreadable }
+        let status = file.status
+        guard status.st_size <= EngineLimits.certificateFileBytes else { throw unreadable }
         var error: Int32 = 0
-        let bytes = Secret(reading: file, capacity: Int(status.st_size), error: &error)
+        let bytes = Secret(reading: file.descriptor, capacity: Int(status.st_size), error: &error)
         guard error == 0 else { throw unreadable }
         let exposure = KeyFileExposure(mode: status.st_mode, owner: status.st_uid, user: geteuid(), path: path)
         return (bytes, exposure)

@@ -128,17 +128,17 @@ private struct NetrcProblem: Error {
 private enum NetrcContent {
     /// Returns the contents of a regular file that only the user may read or change.
     static func read(_ path: String) throws(NetrcProblem) -> Secret {
-        // Without O_NONBLOCK, opening a named pipe would block.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)  // guard: netrc-link
-        guard descriptor >= 0 else { throw problem(opening: path, errno) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw problem(opening: path, errno) }
+        let file: CarefulFile
+        do throws(CarefulFile.Failure) { file = try CarefulFile(path) } catch {
+            guard case .systemCall(let number) = error else { throw NetrcProblem(text: "\(path) \(error.text)") }
+            throw problem(opening: path, number)
+        }
+        let status = file.status
         if let text = fileProblem(status, path) { throw NetrcProblem(text: text) }
         // One byte more than the size, to detect that the file has grown.
         let size = Int(status.st_size)
         var error: Int32 = 0
-        let content = Secret(reading: descriptor, capacity: size + 1, error: &error)
+        let content = Secret(reading: file.descriptor, capacity: size + 1, error: &error)
         guard error == 0 else { throw problem(opening: path, error) }
         guard content.count == size else {
             throw NetrcProblem(text: "\(path) changed while it was read")
@@ -147,8 +147,6 @@ private enum NetrcContent {
     }
 
     private static func fileProblem(_ status: stat, _ path: String) -> String? {
-        // guard: netrc-pipe
-        if status.st_mode & S_IFMT != S_IFREG { return "\(path) is not a regular file" }
         if status.st_uid != geteuid() {
             return "\(path) belongs to user \(status.st_uid); replace it with a file of your own"
         }
@@ -164,8 +162,6 @@ private enum NetrcContent {
 
     private static func problem(opening path: String, _ error: Int32) -> NetrcProblem {
         switch error {
-        case ELOOP:
-            NetrcProblem(text: "\(path) is a symbolic link; use the path of its target in credentials.netrc")
         case ENOENT:
             NetrcProblem(text: "\(path) does not exist; create it, or remove credentials.netrc from the configuration")
         case EACCES:

@@ -32,11 +32,13 @@ final class StateFile: Sendable {
     /// Returns the entries in the file, without malformed lines; empty if the file cannot be used. Logs the reason.
     func entries<Entry>(_ parse: (_ line: String) -> Entry?) -> [Entry] {
         do throws(Failure) {
-            return try lines().compactMap { line in
-                let entry = parse(line)
-                if entry == nil { log.warning("ignoring a malformed line", metadata: ["file": "\(path)"]) }
-                return entry
+            let lines = try lines()
+            let entries = lines.compactMap(parse)
+            let malformed = lines.count - entries.count
+            if malformed > 0 {
+                log.warning("ignoring malformed lines", metadata: ["file": "\(path)", "lines": "\(malformed)"])
             }
+            return entries
         } catch {
             log.warning("\(error.text)")
             return []
@@ -47,21 +49,18 @@ final class StateFile: Sendable {
     /// - Throws: if the file cannot be opened, is not a regular file, belongs to another user, is writable by others or is
     ///   larger than 1 MiB.
     func lines() throws(Failure) -> [String] {
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
-        guard file >= 0 else {
-            if errno == ENOENT { return [] }
-            throw Failure(text: "cannot open \(path), it is not used: \(String(cString: strerror(errno)))")
+        let file: CarefulFile
+        do throws(CarefulFile.Failure) { file = try CarefulFile(path) } catch {
+            if error == .systemCall(ENOENT) { return [] }
+            throw Failure(text: "\(path) is not used: it \(error.text)")
         }
-        defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == getuid(),
-            status.st_mode & 0o022 == 0, status.st_size <= 1 << 20
-        else {
+        let (status, descriptor) = (file.status, file.descriptor)
+        guard status.st_uid == getuid(), status.st_mode & 0o022 == 0, status.st_size <= 1 << 20 else {
             throw Failure(
                 text: "\(path) is not used: it must be a regular file of at most 1 MiB that only you can write to")
         }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        let count = bytes.withUnsafeMutableBytes { read(file, $0.baseAddress, $0.count) }
+        let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
         let text = String(validating: bytes.prefix(max(0, count)), as: UTF8.self) ?? ""
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init)
     }
@@ -99,7 +98,9 @@ final class StateFile: Sendable {
         makeFolder(folder)
         let new = "\(path).new"
         let text = "# \(heading)\n" + lines.map { "\($0)\n" }.joined()
-        let file = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        // A file that is left behind may be a link to another one, which must not be overwritten.
+        unlink(new)
+        let file = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw writeFailure(errno) }
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {

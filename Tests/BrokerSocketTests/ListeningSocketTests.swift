@@ -71,6 +71,22 @@ import WatchwordProtocol
         close(stranger)
     }
 
+    @Test func aLockFileThatIsALinkIsNotChanged() throws {
+        let (lock, other) = (folder.location().path + ".lock", "\(folder.path)/precious")
+        let file = open(other, O_CREAT | O_WRONLY, 0o600)
+        #expect(write(file, "text", 4) == 4 && close(file) == 0)
+        for make in [link, symlink] {
+            #expect(make(other, lock) == 0)
+            guard case .lockFileNotUsable(lock, _)? = failure(folder.location()) else {
+                Issue.record("the link was used")
+                continue
+            }
+            var status = stat()
+            #expect(stat(other, &status) == 0 && status.st_size == 4 && unlink(lock) == 0)
+        }
+        unlink(other)
+    }
+
     @Test func aFileThatIsNotASocketIsNotReplaced() {
         close(open(folder.location().path, O_CREAT | O_WRONLY, 0o600))
         #expect(failure(folder.location()) == .notASocket(path: folder.location().path))

@@ -86,6 +86,14 @@ import WatchwordProtocol
             "other users have access to \(path) (mode 0\(String(mode, radix: 8))); run: chmod 600 '\(path)'")
     }
 
+    @Test func refusesASymbolicLink() throws {
+        try write(Array("hunter2".utf8))
+        let link = "\(folder)/link"
+        symlink(path, link)
+        defer { unlink(link) }
+        try expectProblem("is a symbolic link", path: link)
+    }
+
     @Test func refusesAFileOfAnotherUser() {
         func problem(_ mode: mode_t, owner: uid_t) -> String? {
             ClientSecretFile.problem(mode: S_IFREG | mode, owner: owner, user: 1000, path: "/x")

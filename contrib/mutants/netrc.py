@@ -20,8 +20,6 @@ NETRC = [
     ("netrc-while-locked", "mayUseStorage(for: space, context)", "source == .netrc || mayUseStorage(for: space, context)",
      "WatchwordCoreTests.NetrcFetchTests"),
     ("netrc-mode", "!= 0", "== 0o100", "Tests/EndToEnd/test_netrc.py"),
-    ("netrc-link", " | O_NOFOLLOW", "", "Tests/EndToEnd/test_netrc.py"),
-    ("netrc-pipe", "!= S_IFREG", "== S_IFLNK", "Tests/EndToEnd/test_netrc.py"),
     ("netrc-checked-at-reload", STATEMENT, "", "Tests/EndToEnd/test_netrc.py"),
     ("netrc-logged-once", "state.problem != problem", "!problem.isEmpty", "Tests/EndToEnd/test_netrc.py"),
     ("netrc-swallowed-keyword", "nil", "nil, word.line < before.line", "WatchwordProtocolTests.NetrcTests"),
