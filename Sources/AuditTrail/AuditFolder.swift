@@ -14,7 +14,7 @@ struct AuditFolder: AuditStorage {
 
         init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-        deinit { close(descriptor) }
+        deinit { if descriptor >= 0 { close(descriptor) } }
     }
 
     private let path: String
@@ -55,20 +55,25 @@ struct AuditFolder: AuditStorage {
         }
         file = nil
         let folder = try openFolder()
-        let flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-        let descriptor = openat(folder.descriptor, name, flags, 0o600)
-        guard descriptor >= 0 else { throw failure("\(path)/\(name)", "open", errno) }
-        let opened = File(descriptor)
-        guard let status = status(descriptor) else { throw failure("\(path)/\(name)", "examine", errno) }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
-            throw AuditFailure("\(path)/\(name) is not a regular file of yours; move it away")
-        }
+        let (status, opened) = try open(name, O_RDWR | O_APPEND | O_CREAT, in: folder)
+        let descriptor = opened.descriptor
         if status.st_mode & 0o077 != 0, fchmod(descriptor, 0o600) != 0 {
             throw failure("\(path)/\(name)", "remove the access of others to", errno)
         }
         hasIncompleteLastLine = lacksEnd(descriptor, size: status.st_size)
         file = opened
         return (opened, Int(status.st_size))
+    }
+
+    /// Opens a file of this user.
+    private func open(_ name: String, _ flags: Int32, in folder: File) throws(AuditFailure) -> (stat, File) {
+        let file: CarefulFile
+        do throws(CarefulFile.Failure) { file = try CarefulFile(name, in: folder.descriptor, flags) } catch {
+            throw AuditFailure("\(path)/\(name) \(error.text)")
+        }
+        let status = file.status
+        guard status.st_uid == geteuid() else { throw AuditFailure("\(path)/\(name) is not yours; move it away") }
+        return (status, File(file.release()))
     }
 
     private mutating func openFolder() throws(AuditFailure) -> File {
@@ -78,7 +83,7 @@ struct AuditFolder: AuditStorage {
             // In case the umask has removed permissions of the user.
             if mkdir(made, 0o700) == 0 { _ = chmod(made, 0o700) }
         }
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw failure(path, "open", errno) }
         let opened = File(descriptor)
         guard let status = status(descriptor), status.st_uid == geteuid() else {
@@ -101,24 +106,47 @@ struct AuditFolder: AuditStorage {
         if let named = status(StateLocation.auditFile(), in: folder), let mine = status(current.descriptor),
             named.st_ino == mine.st_ino
         {
-            if limits.oldFiles == 0 { unlinkat(folder.descriptor, StateLocation.auditFile(), 0) }
-            for number in stride(from: limits.oldFiles - 1, through: 0, by: -1) {
-                let (from, to) = (StateLocation.auditFile(number), StateLocation.auditFile(number + 1))
-                let result = renameat(folder.descriptor, from, folder.descriptor, to)
-                guard result == 0 || errno == ENOENT else {
-                    throw failure("\(path)/\(from)", "rename", errno)
-                }
+            var rotated = 1
+            while status(StateLocation.auditFile(rotated), in: folder) != nil { rotated += 1 }
+            let isFull = rotated > limits.oldFiles
+            // Without old files, the current file is reduced.
+            if isFull { try reduce(max(limits.oldFiles - 1, 0)..<rotated, limits, in: folder) }
+            for number in stride(from: isFull ? limits.oldFiles - 2 : rotated - 1, through: 0, by: -1) {
+                try rename(StateLocation.auditFile(number), to: StateLocation.auditFile(number + 1), in: folder)
             }
-            removeSurplus(after: limits.oldFiles, in: folder)
         }
         file = nil
         return true
     }
 
-    /// Removes rotated files in excess of a limit that was reduced.
-    private func removeSurplus(after last: Int, in folder: File) {
-        var number = last + 1
-        while unlinkat(folder.descriptor, StateLocation.auditFile(number), 0) == 0 { number += 1 }
+    /// Replaces the oldest files by one, the last of the rotated files, with the records that have a share in it.
+    private func reduce(_ numbers: Range<Int>, _ limits: AuditLimits, in folder: File) throws(AuditFailure) {
+        var files: [File] = []
+        for number in numbers.reversed() {
+            files.append(try open(StateLocation.auditFile(number), O_RDONLY, in: folder).1)
+        }
+        let new = "audit.new.jsonl"
+        unlinkat(folder.descriptor, new, 0)
+        let target = try open(new, O_WRONLY | O_CREAT | O_EXCL, in: folder).1
+        let budget = limits.oldFiles == 0 ? limits.fileBytes / 2 : limits.fileBytes
+        let error = AuditCopy.copy(
+            files.map(\.descriptor), to: target.descriptor, budget: budget, keepsNewest: limits.oldFiles > 0)
+        // The descriptors are used until here.
+        withExtendedLifetime(files) {}
+        guard error == 0 else {
+            unlinkat(folder.descriptor, new, 0)
+            throw failure("\(path)/\(new)", "write to", error)
+        }
+        try rename(new, to: StateLocation.auditFile(limits.oldFiles), in: folder)
+        for number in numbers where number != limits.oldFiles {
+            unlinkat(folder.descriptor, StateLocation.auditFile(number), 0)
+        }
+    }
+
+    private func rename(_ from: String, to: String, in folder: File) throws(AuditFailure) {
+        guard renameat(folder.descriptor, from, folder.descriptor, to) == 0 else {
+            throw failure("\(path)/\(from)", "rename", errno)
+        }
     }
 
     private mutating func write(_ bytes: [UInt8], to file: File) throws(AuditFailure) {

@@ -10,9 +10,9 @@ public struct AuditLimits: Sendable, Equatable {
         self.oldFiles = oldFiles
     }
 
-    /// The maximum number of events waiting to be written: enough for a few seconds of a busy broker, and less than 1
-    /// MB.
-    static let queue = 1024
+    /// The maximum number of events of one kind that wait to be written: enough for a second of a busy broker. Each kind has its
+    /// own share, so that refused requests do not keep out the use of a login.
+    static let queue = 512
 }
 
 /// The reason why a line could not be written.

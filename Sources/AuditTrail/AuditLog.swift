@@ -7,6 +7,8 @@ public import WatchwordProtocol
 public final class AuditLog: Sendable {
     private struct Inbox {
         var events: [AuditEvent] = []
+        /// The number of queued events of each kind.
+        var queued: [AuditEvent.Kind: Int] = [:]
         /// The number of events dropped because the queue was full.
         var dropped = 0
         var isEnabled: Bool
@@ -44,14 +46,16 @@ public final class AuditLog: Sendable {
         inbox.withLock { ($0.isEnabled, $0.limits) = (isEnabled, limits) }
     }
 
-    /// Queues an event and returns at once. If the queue is full, the event is lost and counted.
+    /// Queues an event and returns at once. If too many events of its kind are queued, the event is lost and counted.
     public func record(_ event: AuditEvent) {
         let isIdle = inbox.withLock { inbox in
             guard inbox.isEnabled, !inbox.hasEnded else { return false }
-            guard inbox.events.count < AuditLimits.queue else {
+            // guard: audit-queue-share
+            guard inbox.queued[event.kind, default: 0] < AuditLimits.queue else {
                 inbox.dropped += 1
                 return false
             }
+            inbox.queued[event.kind, default: 0] += 1
             inbox.events.append(event)
             defer { inbox.isWriting = true }
             return !inbox.isWriting
@@ -91,7 +95,7 @@ public final class AuditLog: Sendable {
                 inbox.isWriting = false
                 return nil
             }
-            defer { (inbox.events, inbox.dropped) = ([], 0) }
+            defer { (inbox.events, inbox.queued, inbox.dropped) = ([], [:], 0) }
             return (inbox.events, inbox.dropped, inbox.limits)
         }
     }

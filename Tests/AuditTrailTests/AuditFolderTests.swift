@@ -1,5 +1,7 @@
 import Glibc
+import JSONText
 import Testing
+import WatchwordProtocol
 
 @testable import AuditTrail
 
@@ -14,7 +16,7 @@ import Testing
     }
 
     deinit {
-        for name in ["audit.jsonl", "audit.1.jsonl", "audit.2.jsonl", "audit.3.jsonl", "target"] {
+        for name in ["audit.new.jsonl", "audit.jsonl", "audit.1.jsonl", "audit.2.jsonl", "audit.3.jsonl", "target"] {
             unlink("\(path)/\(name)")
         }
         for folder in [path, "\(root)/state", root] { rmdir(folder) }
@@ -117,6 +119,35 @@ import Testing
         #expect(contents("audit.1.jsonl") == "  6\n  7\n")
         #expect(contents("audit.2.jsonl") == "  4\n  5\n")
         #expect(contents("audit.3.jsonl") == nil)
+    }
+
+    private func record(_ kind: AuditEvent.Kind, _ number: Int) -> [UInt8] {
+        var event = AuditEvent(kind, timeMs: 0)
+        event.client = AuditEvent.Client(name: "a", pid: number, uid: 1, executable: "/usr/bin/\(number % 7)")
+        return event.json.serialized(terminator: "\n")
+    }
+
+    /// Whatever a program does after a login, and however often, the record of the login remains.
+    @Test(
+        "Rule G10: other records do not push the record of a login out of the log", arguments: [0, 1, 2, 4],
+        AuditEvent.Kind.allCases.filter { $0 != .credentialUsed })
+    func refusedRequestsDoNotDisplaceALogin(oldFiles: Int, kind: AuditEvent.Kind) throws {
+        var folder = AuditFolder(path: path)
+        let limits = AuditLimits(fileBytes: 4096, oldFiles: oldFiles)
+        try folder.append(record(.credentialUsed, 1), limits)
+        for number in 0..<300 { try folder.append(record(kind, number), limits) }
+        let texts = (0...oldFiles).compactMap { contents(StateLocation.auditFile($0)) }
+        #expect(texts.count { $0.contains("credentialUsed") } == 1)
+        #expect(texts.allSatisfy { $0.utf8.count <= limits.fileBytes })
+        #expect(contents("audit.new.jsonl") == nil && contents("audit.\(oldFiles + 1).jsonl") == nil)
+    }
+
+    @Test func aFileWithAnotherNameIsNotWritten() throws {
+        put("precious\n")
+        link("\(path)/audit.jsonl", "\(path)/target")
+        var folder = AuditFolder(path: path)
+        #expect(throws: AuditFailure.self) { try folder.append(self.line("one"), AuditLimits()) }
+        #expect(contents("target") == "precious\n")
     }
 
     @Test func aLowerLimitRemovesOldFiles() throws {

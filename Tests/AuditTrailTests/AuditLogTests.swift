@@ -42,6 +42,19 @@ import WatchwordProtocol
         #expect(!lost.isEmpty)
     }
 
+    @Test("Rule G10: many events of one kind do not keep out one of another")
+    func eachKindHasItsShareOfTheQueue() {
+        let gate = DispatchSemaphore(value: 0)
+        storage.gate.withLock { $0 = gate }
+        let log = log()
+        for number in 0..<(3 * AuditLimits.queue) { log.record(event(number)) }
+        log.record(AuditEvent(.credentialUsed, timeMs: 0))
+        storage.gate.withLock { $0 = nil }
+        for _ in 0..<4 { gate.signal() }
+        log.shutDown(limit: .seconds(10))
+        #expect(storage.kinds.contains("credentialUsed"))
+    }
+
     @Test func shutdownDoesNotWaitForAHangingDisk() {
         let gate = DispatchSemaphore(value: 0)
         storage.gate.withLock { $0 = gate }

@@ -169,6 +169,26 @@ def test_full_files_are_rotated(stage):
     assert numbers(map(json.loads, shown)) == found, "works without a broker"
 
 
+def test_rule_g10_other_records_do_not_push_out_that_of_a_login(stage):
+    """A program that has used a login causes any number of other records, of one kind and of two."""
+    server, password = protected(stage)
+    broker = stage.configured("[audit]\nfile-bytes = 4096\nold-files = 2\n")
+    client = stage.client(answer=lambda params: password_answer("bob", password))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    clear(client, range(1000, 1200))
+    for _ in range(50):
+        client.call("broker/lock")
+        client.call("broker/unlock")
+    clear(client, range(1200, 1300))
+    broker.stop()
+    found = [event for name in ("audit.2.jsonl", "audit.1.jsonl", "audit.jsonl") for event in events(broker, name)]
+    assert [event["user"] for event in found if event["kind"] == "credentialUsed"] == ["bob"]
+    assert {"challengeAsked", "challengeAnswered", "credentialStored", "locked", "unlocked"} < {event["kind"] for event in found}
+    assert numbers(found)[-1] == 1299, "the newest records remain"
+    assert [event["time"] for event in found] == sorted(event["time"] for event in found)
+    assert all(path.stat().st_size <= 4096 for path in state(broker).glob("audit*"))
+
+
 def test_a_full_disk_stops_no_fetch(stage):
     server, password = protected(stage)
     broker = stage.broker()

@@ -53,6 +53,19 @@ import WatchwordProtocol
         #expect(counts.count { $0 != nil } <= AuditEventFilter.maxDistinctPerClient)
     }
 
+    /// A restricted front promises a record of each request that it accepts.
+    @Test func repeatedRefusalsOfAFrontAreRecordedOnce() {
+        var events = AuditEventFilter()
+        var event = AuditEvent(.frontRequest, timeMs: 0, client: client)
+        (event.action, event.origin) = ("GET", "http://h")
+        for _ in 0..<3 { #expect(events.count(event, now: .zero) == 1) }
+        event.reason = "denied"
+        #expect(events.count(event, now: .zero) == 1)
+        for _ in 0..<3 { #expect(events.count(event, now: .seconds(59)) == nil) }
+        event.action = "PUT"
+        #expect(events.count(event, now: .seconds(59)) == 1)
+    }
+
     @Test func aUseAfterARefusalIsRecorded() throws {
         var uses = AuditEventFilter()
         for _ in 0..<3 {

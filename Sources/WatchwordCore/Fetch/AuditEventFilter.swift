@@ -1,7 +1,8 @@
 public import WatchwordProtocol
 
-/// Suppresses repeated audit events. A repeated question, answer, denial, or use of a login is recorded once a minute
-/// for each client, so that a program cannot push all other records out of the log by repeating one.
+/// Suppresses repeated audit events. A repeated question, answer, denial, refused front request, or use of a login is recorded
+/// once a minute for each client. That no program can push the records of others out of the log is ensured by the shares of the
+/// files (`AuditShares`): a program may have any number of processes.
 ///
 /// All times are monotonic.
 public struct AuditEventFilter: Sendable {
@@ -23,7 +24,7 @@ public struct AuditEventFilter: Sendable {
         }
     }
 
-    /// Identifies the questions, the answers or the denials of one client.
+    /// Identifies the questions, the answers or the refusals of one client.
     private struct Talk: Hashable {
         let kind: AuditEvent.Kind
         let client: AuditEvent.Client?
@@ -31,7 +32,7 @@ public struct AuditEventFilter: Sendable {
         func hash(into hasher: inout Hasher) { hasher.combine(client?.pid) }
     }
 
-    /// The questions, the answers or the denials of one client. Only hash values are stored, because servers choose the
+    /// The questions, the answers or the refusals of one client. Only hash values are stored, because servers choose the
     /// text, and a program can cause any number of events.
     private struct Events {
         private var distinct: [Int: Told] = [:]
@@ -84,7 +85,7 @@ public struct AuditEventFilter: Sendable {
 
     private static let window = Duration.seconds(60)
     private static let (mostUses, mostTalks) = (256, 128)
-    /// The maximum number of distinct questions, answers or denials that are tracked for one client. Further ones are
+    /// The maximum number of distinct questions, answers or refusals that are tracked for one client. Further ones are
     /// counted as a single event.
     static let maxDistinctPerClient = 32
 
@@ -116,13 +117,15 @@ public struct AuditEventFilter: Sendable {
         return uses[use].count(now)
     }
 
-    /// Returns the number of events that a question, an answer or a denial stands for, or `nil` if it is to be
+    /// Returns the number of events that a question, an answer or a refusal stands for, or `nil` if it is to be
     /// suppressed. Events of any other kind are never suppressed.
     /// - Parameter failures: the number of failed attempts before the event. A question after a refusal is a different
     ///   event.
     public mutating func count(_ event: AuditEvent, after failures: Int = 0, now: Duration) -> Int? {
         switch event.kind {
         case .challengeAsked, .challengeAnswered, .challengeUnanswered, .promptAsked, .promptAnswered, .denied: break
+        // A restricted front promises a record of each request that it accepts.
+        case .frontRequest where event.reason != nil: break  // guard: refused-front-requests
         default: return 1
         }
         let talk = Talk(kind: event.kind, client: event.client)
