@@ -29,5 +29,15 @@ public struct InvalidSettings: Error, Equatable {
 
 extension InvalidSettings: CustomStringConvertible {
     /// One line for each problem.
-    public var description: String { problems.map(\.description).joined(separator: "\n") }
+    public var description: String { Self.text(problems) }
+
+    /// The number of problems that are listed; a file of the wrong kind has any number.
+    static let mostListed = 50
+
+    /// Returns one line for each problem, and one for those that are not listed.
+    public static func text(_ problems: [SettingsProblem]) -> String {
+        let rest = problems.count - mostListed
+        let listed = problems.prefix(mostListed).map(\.description)  // guard: configuration-problems
+        return (listed + (rest > 0 ? ["and \(rest) more problems"] : [])).joined(separator: "\n")
+    }
 }

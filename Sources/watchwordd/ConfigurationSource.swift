@@ -46,7 +46,7 @@ struct ConfigurationSource {
             let problems = try load().fileProblems
             guard let path else { return print("no configuration file; the defaults apply") }
             guard problems.isEmpty else {
-                let lines = problems.map(\.description).joined(separator: "\n")
+                let lines = InvalidSettings.text(problems)
                 throw StartFailure("invalid configuration file \(path):\n\(lines)")
             }
             print(access(path, F_OK) == 0 ? "\(path): valid" : "\(path) does not exist; the defaults apply")

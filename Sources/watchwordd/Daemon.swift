@@ -39,9 +39,7 @@ struct Daemon {
             ServiceSignals.block()
             let level = Logger.Level(rawValue: options.logLevel) ?? .notice
             let log = Logger(label: "watchwordd") { label in
-                var handler = StreamLogHandler.standardError(label: label)
-                handler.logLevel = level
-                return handler
+                LimitedLog(label: label, level: level)
             }
             let service = try RunningService(options, source, settings, manager: manager, log: log)
             service.reportReady { [self] in reportStart("ready") }

@@ -57,6 +57,17 @@ import Testing
         #expect(problem.text.contains("(mode 0\(String(mode, radix: 8)))"))
     }
 
+    /// A file of another kind must not fill the log.
+    @Test func listsOnlySomeProblems() throws {
+        try write((0..<1000).map { "key\($0) = 1\n" }.joined())
+        guard case .failure(let invalid) = SettingsFile.load(path) else {
+            Issue.record("the file was accepted")
+            return
+        }
+        let lines = invalid.description.split(separator: "\n")
+        #expect(invalid.problems.count == 1000 && lines.count == 51 && lines.last == "and 950 more problems")
+    }
+
     @Test func refusesAFileOfAnotherUser() {
         func problem(_ mode: mode_t, owner: uid_t) -> String? {
             SettingsFile.fileProblem(mode: S_IFREG | mode, owner: owner, user: 1000, path: "/x")
