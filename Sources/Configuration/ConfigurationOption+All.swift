@@ -44,10 +44,11 @@ extension ConfigurationOption {
         ),
         .hosts(
             "proxy.except", \.proxyExceptions,
-            "Specifies hosts that are reached without a proxy."),
+            "Specifies hosts that are reached without a proxy. A network, such as 10.0.0.0/8 or fd00::/8, stands for the "
+                + "URLs whose host is an address in it; names are not resolved for it.", allowsNetworks: true),
         .proxyRules(
             "proxy.rule",
-            "Specifies the proxies for some hosts, in tables [[proxy.rule]]. \"hosts\" is a list of host patterns; "
+            "Specifies the proxies for some hosts, in tables [[proxy.rule]]. \"hosts\" is a list of host patterns and networks; "
                 + "\"use\" is a list of proxy URLs as in proxy.url, and \"direct\" for no proxy, in order of "
                 + "preference. The first rule with a matching host applies; other hosts use proxy.pac, proxy.desktop or "
                 + "proxy.url. If a proxy cannot be reached within 10 seconds, the next one is used, and the failed one "
@@ -63,7 +64,11 @@ extension ConfigurationOption {
                 + "fetched without a proxy and without a login, again after 15 minutes and on SIGHUP. Prefer "
                 + "https: others on the network path can change a file by http, so it lets no stored login pass to http "
                 + "servers. The file has at most 1 MiB, and runs in a separate process with limits of 2 seconds and "
-                + "16 MiB. Results are used for a minute. If the file cannot be used, the proxy in proxy.url is "
+                + "16 MiB. Its text is read by its byte order mark, else as UTF-8, else as Latin-1. Its language is "
+                + "ECMAScript 5 with little more (const and some functions of later versions): without let, arrow functions, "
+                + "template literals, classes and the like, which \"watchword doctor\" names with their lines. Its functions "
+                + "are those of browsers: the pattern of shExpMatch is a regular expression in which a dot is only a dot, "
+                + "and * and ? stand for any characters and for any character. Results are used for a minute. If the file cannot be used, the proxy in proxy.url is "
                 + "used; without that option, fetches fail. Cannot be used if process.filter-system-calls is true."),
         .boolean(
             "proxy.desktop", \.usesDesktopProxy,

@@ -71,8 +71,10 @@ extension ConfigurationOption {
             })
     }
 
-    static func hosts(_ key: String, _ place: Place<[HostPattern]>, _ summary: String) -> ConfigurationOption {
-        hosts(key, summary, get: { $0[keyPath: place] }, set: { $0[keyPath: place] = $1 })
+    static func hosts(
+        _ key: String, _ place: Place<[HostPattern]>, _ summary: String, allowsNetworks: Bool = false
+    ) -> ConfigurationOption {
+        hosts(key, summary, allowsNetworks, get: { $0[keyPath: place] }, set: { $0[keyPath: place] = $1 })
     }
 
     /// Makes an option for a list; an absent list differs from an empty one.
@@ -81,7 +83,8 @@ extension ConfigurationOption {
     }
 
     private static func hosts(
-        _ key: String, _ summary: String, get: @escaping @Sendable (Settings) -> [HostPattern]?,
+        _ key: String, _ summary: String, _ allowsNetworks: Bool = false,
+        get: @escaping @Sendable (Settings) -> [HostPattern]?,
         set: @escaping @Sendable (inout Settings, [HostPattern]) -> Void
     ) -> ConfigurationOption {
         ConfigurationOption(
@@ -92,7 +95,7 @@ extension ConfigurationOption {
                 var (patterns, problems): ([HostPattern], [ValueProblem]) = ([], [])
                 for text in texts {
                     do throws(HostPattern.Invalid) {
-                        patterns.append(try HostPattern(text.text))
+                        patterns.append(try HostPattern(text.text, allowsNetworks: allowsNetworks))
                     } catch {
                         problems.append(ValueProblem(line: text.line, text: error.text))
                     }

@@ -26,7 +26,9 @@ private struct ProxyRuleReader: ListedTableReader {
         switch (key, entry.value) {
         case ("hosts", .strings(let texts)):
             for text in texts {
-                do throws(HostPattern.Invalid) { rule.hosts.append(try HostPattern(text.text)) } catch {
+                do throws(HostPattern.Invalid) {
+                    rule.hosts.append(try HostPattern(text.text, allowsNetworks: true))
+                } catch {
                     report(key, text.line, error.text)
                 }
             }

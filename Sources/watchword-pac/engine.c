@@ -2,6 +2,7 @@
 
 #include "functions.h"
 #include "resolver.h"
+#include "syntax.h"
 #include <arpa/inet.h>
 #include <duktape.h>
 #include <stdint.h>
@@ -82,26 +83,48 @@ static void write_line(struct engine_text *text, bool is_error, const char *line
     text->bytes[length] = '\0';
 }
 
-/// Writes the error on top of the stack, with its line. Runs protected, because it may call functions of the script.
+/// A script that could not be loaded.
+struct script {
+    const char *text;
+    size_t length;
+};
+
+/// The text that an error is written to, and the script with the error. There is no script for an error in a call.
+struct failure {
+    struct engine_text *text;
+    const struct script *script;
+};
+
+/// Writes the error on top of the stack, with its line. Names the construct, if the script does not use ECMAScript 5. Runs
+/// protected, because it may call functions of the script.
 static duk_ret_t describe(duk_context *context, void *data) {
-    struct engine_text *text = data;
+    const struct failure *failure = data;
+    struct engine_text *text = failure->text;
     duk_int_t line = 0;
     if (duk_is_object(context, -1)) {
         duk_get_prop_string(context, -1, "lineNumber");
         line = duk_get_int(context, -1);
         duk_pop(context);
     }
+    const bool is_syntax = duk_is_object(context, -1) && duk_get_error_code(context, -1) == DUK_ERR_SYNTAX_ERROR;
     const char *message = duk_safe_to_string(context, -1);
     char whole[ENGINE_TEXT_BYTES];
-    if (line > 0) snprintf(whole, sizeof whole, "line %d: %s", (int)line, message);
+    int place = 0;
+    const char *construct =
+        is_syntax && failure->script ? syntax_later_construct(failure->script->text, failure->script->length, &place) : NULL;
+    // guard: pac-construct-named
+    if (construct && (line == 0 || place <= line))
+        snprintf(whole, sizeof whole, "line %d: %s is not supported; write ECMAScript 5", place, construct);
+    else if (line > 0) snprintf(whole, sizeof whole, "line %d: %s", (int)line, message);
     else snprintf(whole, sizeof whole, "%s", message);
     write_line(text, true, whole);
     return 0;
 }
 
-static void write_error(struct engine_text *text) {
+static void write_error(struct engine_text *text, const struct script *script) {
+    struct failure failure = {text, script};
     write_line(text, true, "unknown error");
-    duk_safe_call(context, describe, text, 1, 1);
+    duk_safe_call(context, describe, &failure, 1, 1);
 }
 
 // MARK: Scripts
@@ -151,7 +174,7 @@ void engine_load(const char *script, size_t length, struct engine_text *text) {
                     && duk_safe_call(context, get_function, NULL, 0, 1) == DUK_EXEC_SUCCESS;
     }
     if (is_loaded) return write_line(text, false, "");
-    write_error(text);
+    write_error(text, &(struct script){script, length});
     discard();
 }
 
@@ -159,7 +182,7 @@ void engine_find(const char *url, const char *host, struct engine_text *text) {
     if (!context) return write_line(text, true, "no script is loaded");
     duk_set_top(context, 0);
     const char *arguments[] = {url, host};
-    if (duk_safe_call(context, call, arguments, 0, 1) != DUK_EXEC_SUCCESS) return write_error(text);
+    if (duk_safe_call(context, call, arguments, 0, 1) != DUK_EXEC_SUCCESS) return write_error(text, NULL);
     size_t length;
     const char *found = duk_get_lstring(context, -1, &length);
     // The last proxy of a text that is cut off would be another one.

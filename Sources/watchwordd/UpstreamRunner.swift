@@ -102,14 +102,14 @@ final class UpstreamRunner: UpstreamPort {
 /// Reads a PAC file from the file system.
 private enum ScriptFile {
     static func read(_ path: String) throws(UpstreamFailure) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw problem(path, errno) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw problem(path, errno) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw UpstreamFailure("the PAC file \(path) is not a regular file")
+        let file: CarefulFile
+        do throws(CarefulFile.Failure) { file = try CarefulFile(path, followsLinks: true) } catch {
+            guard case .systemCall(let number) = error else {
+                throw UpstreamFailure("the PAC file \(path) \(error.text)")
+            }
+            throw problem(path, number)
         }
+        let status = file.status
         // guard: pac-file-mode
         guard [0, geteuid()].contains(status.st_uid), status.st_mode & 0o022 == 0 else {
             throw UpstreamFailure(
@@ -119,7 +119,7 @@ private enum ScriptFile {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while bytes.count <= PACScript.largestSize {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            let count = Glibc.read(file.descriptor, &buffer, buffer.count)
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else { throw problem(path, errno) }
             if count == 0 { break }

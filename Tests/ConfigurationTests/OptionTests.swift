@@ -15,7 +15,14 @@ import WatchwordProtocol
         "fetch.allow": ("[\"a.example\"]", { $0.allowedHosts = [try HostPattern("a.example")] }),
         "fetch.deny": ("['.b.example:80']", { $0.deniedHosts = [try HostPattern(".b.example:80")] }),
         "proxy.url": ("\"http://p.example:3128\"", { $0.proxyURL = "http://p.example:3128" }),
-        "proxy.except": ("[\"*.c.example\"]", { $0.proxyExceptions = [try HostPattern("*.c.example")] }),
+        "proxy.except": (
+            "[\"*.c.example\", \"10.0.0.0/8\"]",
+            {
+                $0.proxyExceptions = [
+                    try HostPattern("*.c.example"), try HostPattern("10.0.0.0/8", allowsNetworks: true),
+                ]
+            }
+        ),
         "proxy.rule": (
             "[{ hosts = ['.c.example'], use = ['socks5://p:1', 'direct'] }]",
             {

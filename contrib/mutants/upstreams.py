@@ -29,6 +29,8 @@ UPSTREAMS = [
     ("pac-checked", "port.check(script, completion: completion)", "completion(.success(script))", BROKER),
     ("desktop-script-url", STATEMENT, "", FAULTS),
     ("pac-file-mode", "status.st_mode & 0o022 == 0", "status.st_mode >= 0", UPSTREAMS_TEST),
+    ("pac-latin-1", "!= nil", "!= nil || !bytes.isEmpty", TEXT),
+    ("pac-construct-named", "construct && (line", "place < 0 && (line", FUNCTIONS),
     ("pac-memory", STATEMENT, "", FUNCTIONS),
     ("pac-resolver-time", "milliseconds_left()", "-1 - 0 * milliseconds_left()", FUNCTIONS),
     ("pac-sandbox", STATEMENT, "(void)filter;", UPSTREAMS_TEST),

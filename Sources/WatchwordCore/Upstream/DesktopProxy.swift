@@ -58,31 +58,13 @@ public struct DesktopProxy: Sendable, Equatable {
 
 /// An entry of `ignore-hosts`: a host name, a domain, an address, or a range of addresses.
 private struct IgnoredHosts: Sendable, Equatable {
-    private var pattern: HostPattern?
-    /// The network address, and the length of its prefix in bits.
-    private var network: NetworkAddress?
-    private var prefix = 0
+    private let pattern: HostPattern?
 
     /// An entry that is malformed matches nothing.
     init(_ text: String) {
-        let parts = text.split(separator: "/", maxSplits: 1)
-        if parts.count == 2 {
-            network = NetworkAddress(String(parts[0]))
-            prefix = Int(parts[1]) ?? .max
-        } else {
-            let isAddress = text.contains(":") && NetworkAddress(text) != nil && !text.hasPrefix("[")
-            pattern = try? HostPattern(isAddress ? "[\(text)]" : text)
-        }
+        let isAddress = text.contains(":") && NetworkAddress(text) != nil && !text.hasPrefix("[")
+        pattern = try? HostPattern(isAddress ? "[\(text)]" : text, allowsNetworks: true)
     }
 
-    func matches(_ origin: Origin) -> Bool {
-        if let pattern { return pattern.matches(host: origin.host, port: origin.port) }
-        guard let network, let address = NetworkAddress(origin.host.string),
-            address.bytes.count == network.bytes.count, prefix <= 8 * network.bytes.count
-        else { return false }
-        return (0..<prefix).allSatisfy { bit in
-            let mask = UInt8(0x80) >> UInt8(bit % 8)
-            return address.bytes[bit / 8] & mask == network.bytes[bit / 8] & mask
-        }
-    }
+    func matches(_ origin: Origin) -> Bool { pattern?.matches(host: origin.host, port: origin.port) ?? false }
 }

@@ -5,6 +5,7 @@ public struct PACScript: Sendable, Equatable {
     /// The largest file, in bytes.
     public static let largestSize = 1 << 20
 
+    /// The script, in UTF-8.
     public let bytes: [UInt8]
 
     /// - Throws: `UpstreamFailure` if the file is too large.
@@ -12,8 +13,24 @@ public struct PACScript: Sendable, Equatable {
         guard bytes.count <= Self.largestSize else {
             throw UpstreamFailure("the PAC file is larger than \(Self.largestSize) bytes")
         }
-        self.bytes = bytes
+        self.bytes = Self.text(bytes)
     }
+
+    /// Returns the text in UTF-8, without a byte order mark. As in browsers, the mark decides about the encoding; without one,
+    /// it is UTF-8, or Latin-1 if it is not valid UTF-8.
+    private static func text(_ bytes: [UInt8]) -> [UInt8] {
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return utf8(Array(bytes.dropFirst(3))) }
+        for (mark, high) in [([0xFE, 0xFF], 0), ([0xFF, 0xFE], 1)] where bytes.starts(with: mark.map(UInt8.init)) {
+            let units = stride(from: 2, to: bytes.count - 1, by: 2).map { index in
+                UInt16(bytes[index + high]) << 8 | UInt16(bytes[index + 1 - high])
+            }
+            return Array(String(decoding: units, as: UTF16.self).utf8)
+        }
+        if (try? UTF8Span(validating: bytes.span)) != nil { return bytes }  // guard: pac-latin-1
+        return Array(String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })).utf8)
+    }
+
+    private static func utf8(_ bytes: [UInt8]) -> [UInt8] { Array(String(decoding: bytes, as: UTF8.self).utf8) }
 
     /// Parses the result of `FindProxyForURL`, such as `PROXY a:3128; DIRECT`. Parts that are not supported are ignored.
     /// - Throws: `UpstreamFailure` if no part is supported.

@@ -1,5 +1,6 @@
 /// A pattern for hosts: `example.com` matches that host, `*.example.com` all its subdomains but not the host itself,
-/// `.example.com` both. With `:port` the pattern matches that port only, otherwise every port.
+/// `.example.com` both. With `:port` the pattern matches that port only, otherwise every port. Where networks are allowed,
+/// `10.0.0.0/8` and `fd00::/8` match the addresses in them, if the URL has an address as its host.
 public struct HostPattern: Sendable, Hashable {
     /// The reason why a text is not a pattern, and the expected form, in complete sentences.
     public struct Invalid: Error, Equatable {
@@ -16,19 +17,28 @@ public struct HostPattern: Sendable, Hashable {
     private let name: String
     /// The port; `nil` for every port.
     package let port: Int?
+    private let network: NetworkRange?
 
     /// Parses a pattern. Letter case and the spelling of an address do not matter.
-    public init(_ text: String) throws(Invalid) {
+    public init(_ text: String, allowsNetworks: Bool = false) throws(Invalid) {
         do throws(Refusal) {
-            try self.init(parsing: text)
+            try self.init(parsing: text, allowsNetworks)
         } catch {
             throw Invalid(
                 text: "\(Self.shown(text)) is not a host pattern: \(error.text); "
-                    + "write example.com, *.example.com, .example.com or [2001:db8::1], each with :port or without")
+                    + "write example.com, *.example.com, .example.com or [2001:db8::1], each with :port or without"
+                    + (allowsNetworks ? "; or a network, 10.0.0.0/8 or fd00::/8" : ""))
         }
     }
 
-    private init(parsing text: String) throws(Refusal) {
+    private init(parsing text: String, _ allowsNetworks: Bool) throws(Refusal) {
+        if allowsNetworks, text.contains("/"), !text.contains("://") {
+            guard let network = NetworkRange(text) else {
+                throw Refusal("a network is an address and the length of its prefix in bits, without a port")
+            }
+            (scope, name, port, self.network) = (.host, "\(network)", nil, network)
+            return
+        }
         guard !text.isEmpty else { throw Refusal("it is empty") }
         guard !text.utf8.contains(UInt8(ascii: "@")) else { throw Refusal("remove user and password") }
         guard text.utf8.allSatisfy({ $0 < 0x80 }) else { throw Refusal("use the ASCII form (punycode: xn--...)") }
@@ -40,7 +50,7 @@ public struct HostPattern: Sendable, Hashable {
         guard !host.contains("*") else { throw Refusal("a star is allowed only at the beginning, before a dot") }
         guard let name = HostName.canonical(host) else { throw Refusal("it is not a valid host") }
         guard scope == .host || !HostName.isAddress(name) else { throw Refusal("IP addresses have no subdomains") }
-        (self.scope, self.name, port) = (scope, name, parts.port)
+        (self.scope, self.name, port, network) = (scope, name, parts.port, nil)
     }
 
     /// Returns the text for an error. A text with `@` is not quoted, because it may contain a password.
@@ -57,6 +67,7 @@ public struct HostPattern: Sendable, Hashable {
     /// Whether the pattern matches `host`, a name or an address (IPv6 in brackets), at `port`.
     public func matches(host: ExactText, port: Int) -> Bool {
         guard self.port == nil || self.port == port, let host = HostName.canonical(host.string) else { return false }
+        if let network { return NetworkAddress(host).map(network.contains) ?? false }
         return switch scope {
         case .host: host == name
         case .below: host.hasSuffix(".\(name)")

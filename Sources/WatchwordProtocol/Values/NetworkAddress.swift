@@ -62,6 +62,39 @@ public struct NetworkAddress: Sendable, Hashable {
     private static let nat64Prefix: [UInt8] = [0x00, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0]
 }
 
+/// A range of addresses with a common prefix, such as `10.0.0.0/8`.
+package struct NetworkRange: Sendable, Hashable {
+    private let first: NetworkAddress
+    /// The length of the prefix in bits.
+    private let prefix: Int
+
+    /// Parses a range; an IPv6 address may be in brackets. Returns `nil` for any other text.
+    package init?(_ text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[1].utf8.count <= 3, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let prefix = Int(parts[1]), let address = NetworkAddress(String(parts[0])),
+            prefix <= 8 * address.bytes.count
+        else { return nil }
+        self.prefix = prefix
+        let bytes = address.bytes.indices.map { address.bytes[$0] & Self.mask(of: $0, prefix) }
+        guard let first = NetworkAddress(bytes: bytes) else { return nil }
+        self.first = first
+    }
+
+    package func contains(_ address: NetworkAddress) -> Bool {
+        address.bytes.count == first.bytes.count
+            && first.bytes.indices.allSatisfy { address.bytes[$0] & Self.mask(of: $0, prefix) == first.bytes[$0] }
+    }
+
+    private static func mask(of byte: Int, _ prefix: Int) -> UInt8 {
+        ~UInt8(truncatingIfNeeded: 0xFF >> min(max(prefix - 8 * byte, 0), 8))
+    }
+}
+
+extension NetworkRange: CustomStringConvertible {
+    package var description: String { "\(first)/\(prefix)" }
+}
+
 extension NetworkAddress: CustomStringConvertible {
     /// The address in the form of `inet_ntop(3)`, without brackets.
     public var description: String {

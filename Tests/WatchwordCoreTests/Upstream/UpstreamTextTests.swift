@@ -33,6 +33,18 @@ import WatchwordProtocol
         #expect(many.count == 16)
     }
 
+    /// As in browsers, the byte order mark decides, then UTF-8, then Latin-1.
+    @Test func theEncodingOfAPACFileIsFound() throws {
+        let text = "// é€\n"
+        func read(_ bytes: [UInt8]) throws -> String { String(decoding: try PACScript(bytes).bytes, as: UTF8.self) }
+        #expect(try read(Array(text.utf8)) == text)
+        #expect(try read([0xEF, 0xBB, 0xBF] + Array(text.utf8)) == text)
+        #expect(try read([0xFE, 0xFF] + text.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }) == text)
+        #expect(try read([0xFF, 0xFE] + text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }) == text)
+        #expect(try read([0x2F, 0x2F, 0xE9, 0xFF]) == "//éÿ")
+        #expect(try read([]).isEmpty && read([0xFE, 0xFF, 0x41]).isEmpty)
+    }
+
     @Test(arguments: [
         "", ";", "PROXY", "PROXY a:1 b:2", "NONE", "DIRECTLY", "PROXY a:99999", "PROXY a:", "DIRECT or so",
     ])

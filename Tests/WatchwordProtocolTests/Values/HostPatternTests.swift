@@ -31,6 +31,28 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
+        ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.1", false), ("10.1.2.3/8", "10.9.9.9", true),
+        ("192.168.1.0/25", "192.168.1.127", true), ("192.168.1.0/25", "192.168.1.128", false),
+        ("192.0.2.1/32", "192.0.2.1", true), ("192.0.2.1/32", "192.0.2.2", false), ("0.0.0.0/0", "192.0.2.1", true),
+        ("0.0.0.0/0", "[::1]", false), ("10.0.0.0/8", "[::ffff:10.1.2.3]", true), ("10.0.0.0/8", "10.example", false),
+        ("fd00::/8", "[fd12::1]", true), ("[fd00::]/8", "[fd12::1]", true), ("fd00::/8", "[fe80::1]", false),
+        ("2001:db8::/33", "[2001:db8:7fff::1]", true), ("2001:db8::/33", "[2001:db8:8000::1]", false),
+        ("::1/128", "[::1]", true), ("::/0", "10.0.0.1", false),
+    ])
+    func networks(pattern: String, host: ExactText, isIn: Bool) throws {
+        #expect(try HostPattern(pattern, allowsNetworks: true).matches(host: host, port: 80) == isIn)
+    }
+
+    @Test(arguments: [
+        "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/8/8", "/8", "a.example/8", "::1/129",
+        "10.0.0/8",
+        "10.0.0.0/8:80", "10.0.0.0:80/8", "http://10.0.0.0/8", "10.0.0.0/255.0.0.0",
+    ])
+    func whatIsNoNetwork(pattern: String) {
+        #expect(throws: HostPattern.Invalid.self) { try HostPattern(pattern, allowsNetworks: true) }
+    }
+
+    @Test(arguments: [
         ("", "it is empty"), ("*", "a star is allowed only"), ("*.", "it is not a valid host"),
         (".", "it is not a valid host"), ("*.*.com", "a star is allowed only"),
         ("a.*.com", "a star is allowed only"), ("*example.com", "a star is allowed only"),
