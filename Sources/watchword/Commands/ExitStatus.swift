@@ -8,6 +8,8 @@ enum ExitStatus {
     /// The code for a refusal, in all commands except `fetch`.
     static let refused: Int32 = 1
     static let failedToStart: Int32 = 2
+    /// `credentials import`: some logins of the file were not stored; the others were.
+    static let incomplete: Int32 = 3
     /// A wrong command line of `fetch`. The other commands use EX_USAGE (64) of sysexits.h.
     static let usage: Int32 = 2
     static let unsupportedProtocol: Int32 = 1

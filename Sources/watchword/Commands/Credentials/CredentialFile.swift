@@ -45,8 +45,18 @@ struct CredentialFile {
     }
 
     private mutating func readNetrc(_ netrc: Netrc) {
-        logins = netrc.logins.map { Login(site: $0.machine, user: $0.user, password: $0.password, line: $0.line) }
         skipped = netrc.skipped.map { Skipped(line: $0.line, reason: $0.reason) }
+        for login in netrc.logins {
+            add(Login(site: login.machine, user: login.user, password: login.password, line: login.line))
+        }
+    }
+
+    /// Adds a login, unless a message to the broker cannot contain its password.
+    private mutating func add(_ login: Login) {
+        guard login.password.withUnsafeBytes({ String(validating: $0, as: UTF8.self) != nil }) else {
+            return skip(login.line, "the password is not UTF-8 text")
+        }
+        logins.append(login)
     }
 
     private mutating func skip(_ line: Int, _ reason: String) { skipped.append(Skipped(line: line, reason: reason)) }
@@ -74,7 +84,7 @@ struct CredentialFile {
             }
             var login = Login(site: url, user: ExactText(user), password: password, line: index + 1)
             login.path = Self.path(of: url)
-            logins.append(login)
+            add(login)
         }
     }
 

@@ -9,7 +9,8 @@ struct CredentialsImportCommand: ParsableCommand {
         commandName: "import", abstract: "Store the logins of a netrc file or of git's credential store.",
         discussion: """
             A netrc file names no scheme. Its logins are stored for https, or for http with --scheme http, at the default port \
-            unless the file names one. The file is not changed; remove it when no program reads it any more.
+            unless the file names one. The file is not changed; remove it when no program reads it any more. An entry that cannot be \
+            stored does not stop the import; such entries are listed at the end, and the exit status is 3.
 
             Examples:
               watchword credentials import ~/.netrc
@@ -47,12 +48,22 @@ struct CredentialsImportCommand: ParsableCommand {
     func run() throws {
         guard let format = format ?? CredentialFile.Format(file: file) else { return }
         let content = CredentialFile(try Self.content(of: file), format)
-        for one in content.skipped { printError("\(file.shortened), line \(one.line): not stored: \(one.reason)") }
+        var skipped = content.skipped
+        defer { for one in skipped { printError("\(file.shortened), line \(one.line): not stored: \(one.reason)") } }
         guard !content.logins.isEmpty else { throw refusal("no login found in \(file.shortened)") }
         do {
             let connection = dryRun ? nil : try broker.connect()
             connection?.callLimit = Patience.withPeople
-            for login in content.logins { try store(login, connection) }
+            for login in content.logins {
+                guard let reason = try store(login, connection) else { continue }
+                skipped.append(CredentialFile.Skipped(line: login.line, reason: reason))
+            }
+            skipped.sort { $0.line < $1.line }
+            guard skipped.isEmpty else {
+                let all = content.logins.count + content.skipped.count
+                printError("stored \(dryRun ? 0 : all - skipped.count) of \(all) logins; not these:")
+                throw ExitCode(ExitStatus.incomplete)
+            }
         } catch ClientFailure.refused(let error) where error.kind == .keyringUnavailable {
             throw refusal(
                 "import aborted: \(error.text) (run \"watchword keyring unlock\", or use --keep session)")
@@ -61,20 +72,38 @@ struct CredentialsImportCommand: ParsableCommand {
         }
     }
 
-    private func store(_ login: CredentialFile.Login, _ connection: BrokerConnection?) throws {
+    /// Stores a login. Returns the reason if the broker does not accept this login; other failures end the import.
+    private func store(_ login: CredentialFile.Login, _ connection: BrokerConnection?) throws -> String? {
         let url = login.site.contains("://") ? login.site : "\(scheme.rawValue)://\(login.site)"
         let site: Site
         do {
             site = try Site(url: url)
         } catch {
-            return printError("\(file.shortened), line \(login.line): not stored: no valid host")
+            return "no valid host"
         }
         var credential = LoginCredential(
             user: login.user, password: login.password, persistence: keep == .keyring ? .permanent : .forSession)
         credential.path = login.path
-        _ = try connection?.call(CredentialStore(pattern: site.pattern, credential: credential))
+        if let connection {
+            let call = CredentialStore(pattern: site.pattern, credential: credential)
+            if let reason = try Self.refusalOfEntry({ () throws(ClientFailure) in try connection.call(call) }) {
+                return reason
+            }
+        }
         let place = connection == nil ? "not stored (--dry-run)" : "stored in the \(keep.rawValue)"
         print("\(site.origin)\(login.path?.string.shortened ?? "") as \(login.user.string.shortened): \(place)")
+        return nil
+    }
+
+    /// Returns why the broker does not accept an entry; `nil` if it does.
+    private static func refusalOfEntry(_ call: () throws(ClientFailure) -> JSON) throws(ClientFailure) -> String? {
+        do throws(ClientFailure) {
+            _ = try call()
+            return nil
+        } catch {
+            guard case .refused(let refusal) = error, refusal.kind == .invalidParams else { throw error }
+            return refusal.text
+        }
     }
 
     private static let maxBytes = 1 << 20
