@@ -90,6 +90,24 @@ def test_only_the_refused_login_is_erased(stage, tools):
     assert "password=" not in git.credential("fill", *place).stdout
 
 
+def test_a_server_alone_erases_all_its_logins(stage, tools):
+    """gitcredentials(7): erase removes what matches, and a description without a user matches any."""
+    git = Git(allowing(stage, "git.example.com", "other.example.com"), tools, "credential.helper=watchword --keep session")
+    place, other = ["protocol=https", "host=git.example.com"], ["protocol=https", "host=other.example.com"]
+    for user in ["bob", "amy"]:
+        git.credential("approve", *place, f"username={user}", "password=pw")
+    git.credential("approve", *place, "path=repo", "username=carol", "password=pw")
+    git.credential("approve", *other, "username=bob", "password=pw")
+    git.credential("reject", *place, "username=amy")
+    assert "password=" not in git.credential("fill", *place, "username=amy").stdout
+    assert "password=pw" in git.credential("fill", *place, "username=bob").stdout
+    git.credential("reject", "protocol=http", "host=git.example.com")
+    assert "password=pw" in git.credential("fill", *place, "username=bob").stdout, "it is another server"
+    git.credential("reject", *place)
+    assert "password=" not in git.credential("fill", *place).stdout
+    assert "password=pw" in git.credential("fill", *other).stdout
+
+
 def test_git_stores_nothing_for_unlisted_hosts(stage, tools):
     broker = allowing(stage, "other.example.com")
     git = Git(broker, tools, "credential.helper=watchword")

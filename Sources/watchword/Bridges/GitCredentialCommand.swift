@@ -148,12 +148,16 @@ private struct GitHelper {
         try connection.call(CredentialStore(pattern: pattern, credential: credential))
     }
 
-    /// Removes the login that the server refused. A login with another, newer password remains.
+    /// Removes the logins that match the description: all of a server, if it names no user (gitcredentials(7)). A login with
+    /// another password than the description, which is newer than the refused one, remains.
     func erase() throws(ClientFailure) {
         if let token = description.token ?? (mayBeToken ? description.password : nil) { return try replace(token) }
-        guard let user = description.user, !mayBeToken, try isAllowed(user) else { return }
+        guard description.user == nil || !mayBeToken else { return }
         let listed = try connection.call(CredentialList(pattern: pattern))
-        let own = (listed["credentials"]?.elements ?? []).filter { $0["user"]?.exactText == user && isInPlace($0) }
+        var own = (listed["credentials"]?.elements ?? []).filter { isOfUser($0) && isInPlace($0) }
+        for user in Set(own.compactMap { $0["user"]?.exactText }) where try !isAllowed(user) {
+            own.removeAll { $0["user"]?.exactText == user }
+        }
         // Session credentials come first, because on release they take precedence over the keyring's and hide them.
         let isOfSession = { (credential: JSON) in credential["source"]?.string == CredentialSource.session.rawValue }
         for credential in own.filter(isOfSession) + own.filter({ !isOfSession($0) }) {
@@ -176,9 +180,14 @@ private struct GitHelper {
         }
     }
 
-    /// Whether the credential is valid for the path of git's repository.
+    private func isOfUser(_ credential: JSON) -> Bool {
+        guard let user = credential["user"]?.exactText, user != tokenUser else { return false }
+        return description.user == nil || description.user == user
+    }
+
+    /// Whether the credential is valid for the path of git's repository. A description without a path is about all.
     private func isInPlace(_ credential: JSON) -> Bool {
-        guard let path = credential["path"]?.exactText else { return true }
+        guard description.path != nil, let path = credential["path"]?.exactText else { return true }
         var scope = LoginCredential(user: "", password: Secret(capacity: 0) { _ in 0 })
         scope.path = path
         return scope.covers(description.path ?? "/")
@@ -197,7 +206,7 @@ private struct GitHelper {
     private func isMeant(_ credential: JSON) throws(ClientFailure) -> Bool {
         guard let refused = description.password else { return true }
         guard let space = try? SpacePattern(credential["protectionSpace"]),
-            let found = try released(space, path: credential["path"]?.exactText),
+            let found = try released(space, of: credential["user"]?.exactText, path: credential["path"]?.exactText),
             found["path"]?.exactText == credential["path"]?.exactText
         else { return false }
         return secret(found["password"]) == refused
