@@ -22,6 +22,10 @@ final class ClientConnection {
     /// The quotas of this connection. Usage also counts against the quotas of `program`.
     let quotas: ClientQuotas
     var backlog = ConnectionBacklog()
+    private var earlyBytes: Int
+    /// Whether the message being handled may have been sent before the process was identified, by another program that has become
+    /// this one (exec). Such a message releases no secret, and uses no grant of a program that others can become.
+    private(set) var isEarly = false
 
     init(id: ConnectionID, peer: PeerIdentity, link: any ClientLink, program: ClientProgram, _ limits: QuotaLimits) {
         self.program = program
@@ -29,6 +33,7 @@ final class ClientConnection {
         self.id = id
         self.peer = peer
         self.link = link
+        earlyBytes = peer.earlyBytes
     }
 
     /// Whether the client can be asked about its own fetches. With delivery `result`, the answer may come on another
@@ -55,7 +60,11 @@ final class ClientConnection {
 
     var ignoredReplies: Int { machine.ignoredReplies }
 
-    func received(_ bytes: UnsafeRawBufferPointer) -> [ConnectionMachine.Event] { machine.received(bytes) }
+    func received(_ bytes: UnsafeRawBufferPointer) -> [ConnectionMachine.Event] {
+        isEarly = earlyBytes > 0 || isEarly && machine.unreadCount > 0
+        earlyBytes -= min(bytes.count, earlyBytes)
+        return machine.received(bytes)
+    }
 
     var unfinishedCount: Int? { machine.unfinishedCount }
 

@@ -46,6 +46,9 @@ final class ClientServer {
             return
         }
         peer.entrance = entrance
+        // Counted after the process was identified. If the number is not known, all may be early.
+        let early = watchword_waiting_input(descriptor)
+        peer.earlyBytes = early < 0 ? .max : Int(early)
         ClientSocket(self, descriptor: descriptor, peer: peer, wasListening: wasListening).open()
     }
 

@@ -33,7 +33,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler {
     /// - Parameter descriptor: the accepted socket; this object takes ownership.
     init(_ server: ClientServer, descriptor: Int32, peer: PeerIdentity, wasListening: Bool) {
         (self.server, self.descriptor, self.peer) = (server, descriptor, peer)
-        input = PeerInput(pid: peer.pid, wasListening: wasListening)
+        input = PeerInput(pid: peer.pid, wasListening: wasListening, earlyBytes: peer.earlyBytes)
     }
 
     func open() {
@@ -64,7 +64,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler {
 
     private func read() {
         let room = input.readsMuch ? server.limits.largeReadBytes : server.limits.readBytes  // guard: reads-little
-        let buffer = UnsafeMutableRawBufferPointer(rebasing: server.buffer[..<room])
+        let buffer = UnsafeMutableRawBufferPointer(rebasing: server.buffer[..<min(room, input.room)])
         switch input.read(descriptor, into: buffer) {
         case .bytes(let count):
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])

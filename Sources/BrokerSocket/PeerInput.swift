@@ -19,6 +19,8 @@ struct PeerInput {
     private let pid: Int32
     /// Whether input may lack sender credentials, because it may have been sent before SO_PASSCRED was set.
     private var mayLackCredentials: Bool
+    /// The number of bytes that were sent before the peer was identified, and were not read yet.
+    private var earlyBytes: Int
     /// Whether the peer has shut down its writing side.
     var hasEnded = false
     /// Whether the next read probably continues a large message.
@@ -26,13 +28,20 @@ struct PeerInput {
 
     /// - Parameter wasListening: whether clients may have connected and sent data before this process had the listening
     ///   socket.
-    init(pid: Int32, wasListening: Bool) { (self.pid, mayLackCredentials) = (pid, wasListening) }
+    ///   - earlyBytes: the number of bytes that were sent before the peer was identified.
+    init(pid: Int32, wasListening: Bool, earlyBytes: Int = 0) {
+        (self.pid, mayLackCredentials, self.earlyBytes) = (pid, wasListening, earlyBytes)
+    }
+
+    /// The most bytes to read at once, so that one read returns no bytes from before and after the identification.
+    var room: Int { earlyBytes > 0 ? earlyBytes : .max }  // guard: early-bytes-apart
 
     mutating func read(_ socket: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Read {
         var sender: Int32 = 0
         let count = watchword_receive(socket, buffer.baseAddress, buffer.count, &sender)
         if count == 0 { return .end }
         guard count > 0 else { return errno == EAGAIN ? .nothing : .failed(errno) }
+        earlyBytes -= min(count, earlyBytes)
         let isFromPeer = sender == pid || sender == 0 && mayLackCredentials  // guard: sender
         if sender != 0 { mayLackCredentials = false }
         return isFromPeer ? .bytes(count) : .strangers(count)

@@ -7,6 +7,7 @@
 #include <linux/openat2.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,4 +60,9 @@ int watchword_process_label(int folder, char *label, size_t capacity) {
 
 int watchword_ask_for_senders(int socket, int is_wanted) {
     return setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &is_wanted, sizeof is_wanted) == 0 ? 0 : errno;
+}
+
+int watchword_waiting_input(int socket) {
+    int count = 0;
+    return ioctl(socket, FIONREAD, &count) == 0 ? count : -1;
 }

@@ -1,4 +1,5 @@
 import Broker
+import CPlatform
 import Foundation
 import Glibc
 import Synchronization
@@ -40,6 +41,27 @@ import WatchwordProtocol
     func onlyPeersWithAPidAndTheBrokersUserAreAdmitted(pid: Int32, uid: UInt32, isAdmitted: Bool) {
         #expect(PeerPolicy(uid: 7).admits(PeerIdentity(pid: pid, uid: uid)) == isAdmitted)
         #expect(!PeerPolicy(uid: UInt32.max).admits(PeerIdentity(pid: 1, uid: UInt32.max)))
+    }
+
+    /// The bytes from before the identification are passed by themselves.
+    @Test("Rule I1: the bytes that were sent before the process was identified are counted")
+    func earlyBytesAreCounted() {
+        var ends: [Int32] = [0, 0]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        defer { for end in ends { close(end) } }
+        #expect(watchword_waiting_input(ends[0]) == 0)
+        #expect(write(ends[1], "early", 5) == 5)
+        let early = Int(watchword_waiting_input(ends[0]))
+        var input = PeerInput(pid: getpid(), wasListening: true, earlyBytes: early)
+        #expect(early == 5 && write(ends[1], "late", 4) == 4)
+        var counts: [Int] = []
+        withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
+            for _ in 0..<2 {
+                let room = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(input.room, 64)])
+                if case .bytes(let count) = input.read(ends[0], into: room) { counts.append(count) }
+            }
+        }
+        #expect(counts == [5, 4] && input.room == .max)
     }
 
     @Test func aHalfClosedClientStillGetsItsReplies() async throws {

@@ -133,6 +133,18 @@ import WatchwordProtocol
         #expect(again["params"]?["subject"]?["id"]?.string == "unknown")
     }
 
+    @Test("Rule I1: a fetch that was sent before the program was identified uses none of its grants")
+    func aFetchFromBeforeTheIdentificationHasNoGrants() throws {
+        let desk = agent()
+        storeForBob(desk)
+        let asked = try askedFetch(desk, stage.connect(nil))
+        _ = desk.answer(asked, #"{"allow":"session"}"#)
+        stage.transfers.respond(200)
+        let early = stage.connect(nil, earlyBytes: 1)
+        let again = try askedFetch(desk, early)
+        #expect(again["params"]?["subject"]?["id"]?.string == "unknown")
+    }
+
     @Test("Rules I7 and G7: a process that no longer runs its script has no grants of the script")
     func aProcessThatNoLongerRunsItsScriptHasNoneOfItsGrants() throws {
         let file = Subject.File(inode: 4, changed: 1)

@@ -1,5 +1,6 @@
 """credential/get: the only way to release a secret, for programs that the configuration names."""
 import os
+import signal
 import subprocess
 import sys
 
@@ -106,6 +107,30 @@ def test_a_process_that_has_become_another_program_is_refused(stage, password, t
     done = subprocess.run([PROGRAM, "-c", connect, broker.socket, ask], capture_output=True, text=True, timeout=30)
     assert '"denied"' in done.stdout, done
     assert password not in done.stdout
+
+
+def test_rule_i1_a_request_from_before_the_identification_is_refused(stage, password):
+    """Another program connects, sends its request, and becomes the named program before the broker looks at it. Its parent, which
+    has the socket as well, reads the reply."""
+    broker = allowing(stage, f"{PROGRAM} git.example.com")
+    store(stage.client(broker=broker), password)
+    ask = ("use Socket; $^F = 1000; socket(my $s, PF_UNIX, SOCK_STREAM, 0); connect($s, sockaddr_un($ARGV[0])) or die; syswrite($s,"
+           ' qq({"jsonrpc":"2.0","id":1,"method":"credential/get","params":{"protectionSpace":{"protocol":"https",'
+           '"host":"git.example.com"}}}\n)); my $pid = $$; if (fork()) {'
+           " exec($ARGV[1], '-c', 'import time; time.sleep(20)'); } print 'sent'; STDOUT->flush(); sysread($s, my $got, 4096);"
+           " kill 'KILL', $pid; print $got;")
+    os.kill(broker.process.pid, signal.SIGSTOP)
+    try:
+        process = subprocess.Popen(
+            ["/usr/bin/perl", "-MIO::Handle", "-e", ask, broker.socket, PROGRAM], stdout=subprocess.PIPE, text=True)
+        assert process.stdout.read(4) == "sent"
+        eventually(lambda: os.readlink(f"/proc/{process.pid}/exe") == PROGRAM, "it is the named program", 20)
+    finally:
+        os.kill(broker.process.pid, signal.SIGCONT)
+    got = process.stdout.read()
+    process.wait(20)
+    assert '"denied"' in got and "before the broker had identified" in got, got
+    assert password not in got
 
 
 def test_an_accepted_login_precedes_untried_ones(stage, password):

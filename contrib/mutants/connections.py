@@ -164,6 +164,15 @@ MEMORY = [
 
 BROKER = [
     ("a-cut-line-of-another-broker-is-ended", "!= end", "< 0", "AuditTrailTests"),
+    ("audit-shares", "groups[parts[small]].bytes <= budget / (parts.count - small)", "budget < 0", "AuditTrailTests"),
+    ("audit-groups-bounded", "groups.count < Self.mostGroups", "groups.count >= 0", "AuditTrailTests.AuditSharesTests"),
+    ("audit-queue-share", "inbox.queued[event.kind, default: 0]", "inbox.events.count", "AuditTrailTests.AuditLogTests"),
+    ("refused-front-requests", " where event.reason != nil", "", "WatchwordCoreTests.AuditEventFilterTests"),
+    ("log-limit", "line.room > 0", "line.room > -1_000_000", "WatchwordCoreTests.LogLimiterTests"),
+    ("configuration-problems", "prefix(mostListed)", "prefix(.max)", "ConfigurationTests"),
+    ("file-symbolic-link", "(followsLinks ? 0 : O_NOFOLLOW)", "(followsLinks ? 0 : 0)", "WatchwordProtocolTests"),
+    ("file-hard-link", "status.st_nlink > 1", "status.st_nlink < 0", "WatchwordProtocolTests"),
+    ("early-bytes-apart", "earlyBytes > 0", "earlyBytes < 0", "BrokerSocketTests.BrokerServerTests"),
     ("uid", " && peer.uid == uid", "", "BrokerSocketTests.BrokerServerTests"),
     ("uid-unknown", "pid > 0 && peer.uid != UInt32.max && peer.", "", "BrokerSocketTests.BrokerServerTests"),
     ("uid-asked", ", policy.admits(peer)", "", "BrokerSocketTests.BrokerServerTests"),

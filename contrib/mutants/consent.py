@@ -45,6 +45,8 @@ CONSENT = [
 
 RELEASE = [
     # Follows a first check, of the path that the kernel currently reports.
+    ("consent-identified-first", STATEMENT, "", "BrokerTests.BrokerConsentTests"),
+    ("release-identified-first", " else", " || connection.id.value >= 0 else", "BrokerTests.BrokerHandingOutTests"),
     ("release-file", " else", " || !program.isEmpty else", "Tests/EndToEnd/test_release.py"),
     ("release-hosts", "covers(program, pattern)", "program == program", "Tests/EndToEnd/test_release.py"),
     ("release-program-by-bytes", "ExactText(program) == connection.peer.executable.map({ ExactText($0) })",

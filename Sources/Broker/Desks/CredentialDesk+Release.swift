@@ -9,6 +9,12 @@ extension CredentialDesk {
     {
         try refuseWhenLocked()
         try checkRelease(of: params.pattern, to: connection)
+        guard !connection.isEarly else {  // guard: release-identified-first
+            throw RPCError(
+                .denied,
+                "this request was sent before the broker had identified the program, so another program may have sent it; send it after the reply to initialize"
+            )
+        }
         let query = params.pattern.authenticationMethod == .bearer ? tokenQuery(params, call.connection) : nil
         if let query, let refused = params.refusedToken {  // guard: oauth-refused-token
             let mark = TokenMark(refused, for: query.url.origin)

@@ -144,12 +144,14 @@ final class FetchMethods {
         return fetch
     }
 
-    /// Returns the subject of a client. Returns `unknown` if the process has become another program since it connected, and
-    /// the subject without its script if it no longer runs that. Both are checked only if programs need consent or the
+    /// Returns the subject of a client. Returns `unknown` if the process has become another program since it connected, or may
+    /// have been another one when it sent the message, and the subject without its script if it no longer runs that. Both are checked only if programs need consent or the
     /// client is sandboxed.
     private func currentSubject(of connection: ClientConnection) -> Subject {
         let first = connection.peer.subject
         guard context.options.sharing == .ask || first.isSandboxed else { return first }
+        // guard: consent-identified-first
+        if connection.isEarly, first.strength == .weak { return .unknown }
         let now = connection.peer.currentSubject
         guard first.strength == .none || first.couldStillBe(now) else {  // guard: consent-another-program-now
             context.log.notice(

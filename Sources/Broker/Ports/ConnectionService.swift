@@ -26,6 +26,9 @@ public struct PeerIdentity: Sendable {
     /// The process as it is now; `nil` if nothing is known of it.
     public var process: (any PeerProcess)?
     public var entrance = SocketKind.main
+    /// The number of bytes that were sent before the process was identified: by this program, or by another one that has called
+    /// exec since then. The first calls of `received` pass these bytes, and no others with them.
+    public var earlyBytes = 0
 
     public init(pid: Int32, uid: UInt32, executable: String? = nil, subject: Subject = .unknown) {
         self.pid = pid

@@ -30,4 +30,7 @@ int watchword_process_label(int folder, char *label, size_t capacity);
 /// returns data of two senders at once. Accepted sockets inherit the option. Returns 0 or errno.
 int watchword_ask_for_senders(int socket, int is_wanted);
 
+/// Returns the number of bytes that `socket` has received and that were not read yet, or -1.
+int watchword_waiting_input(int socket);
+
 #endif

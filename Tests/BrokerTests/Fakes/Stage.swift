@@ -37,11 +37,12 @@ final class Stage {
     /// Returns a new connection; with `delivery` it has called `initialize`.
     func connect(
         _ delivery: ChallengeDelivery? = nil, pid: Int32 = 4711, subject: Subject = Stage.tool,
-        currentSubject: Subject? = nil
+        currentSubject: Subject? = nil, earlyBytes: Int = 0
     ) -> StageClient {
         let client = FakeClient()
         var peer = PeerIdentity(pid: pid, uid: 1000, executable: "/usr/bin/tool", subject: subject)
         peer.process = FakeProcess(executable: peer.executable, subject: currentSubject ?? subject)
+        peer.earlyBytes = earlyBytes
         let id = broker.connectionOpened(client, peer: peer)
         let connected = StageClient(stage: self, link: client, id: id)
         if let delivery {
