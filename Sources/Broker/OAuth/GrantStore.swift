@@ -58,19 +58,28 @@ final class GrantStore {
 
     /// Finds a grant. The keyring is read each time, because another program may have renewed the grant: a refresh token that is
     /// used twice ends the login.
-    func find(_ key: TokenGrant.Key, of owner: ClientTag?, completion: @escaping @Sendable (TokenGrant?) -> Void) {
+    /// - Parameter mayAsk: whether the keyring may ask a person to unlock it: otherwise the login would be made again.
+    func find(
+        _ key: TokenGrant.Key, of owner: ClientTag?, mayAsk: Bool, completion: @escaping @Sendable (TokenGrant?) -> Void
+    ) {
         let place = Place(key: key, owner: owner)
         grants[place]?.lastUse = keyring.context.now
         let known = grants[place]
         // guard: oauth-login-that-is-being-forgotten
         if removals[key] != nil, known?.isSaved != false { return completion(nil) }
         guard known?.isSaved != false, let port = keyring.port else { return completion(known?.grant) }
+        let kept = known?.grant
         port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
+            guard case .success(let items) = result else { return completion(kept) }
             // An item that is gone was deleted by the user; a locked one is still there.
-            guard case .success(let items) = result, !items.contains(where: \.isLocked) else {
-                return completion(known?.grant)
+            guard items.contains(where: \.isLocked) else { return completion(TokenGrant.first(of: key, in: items)) }
+            guard mayAsk, kept == nil else { return completion(kept) }  // guard: oauth-locked-login
+            port.unlock(limit: Limits.challengeDeadline) { unlocked in
+                guard case .success = unlocked else { return completion(nil) }
+                port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
+                    completion(TokenGrant.first(of: key, in: (try? result.get()) ?? []))
+                }
             }
-            completion(items.lazy.compactMap { TokenGrant($0) }.first { $0.key == key })
         }
     }
 
@@ -201,5 +210,11 @@ final class GrantStore {
                 if case .failure(let failure) = result { return finish(.failure(failure)) }
                 desk.grants.remove(items.dropFirst(), from: port, isAsked: isAsked, finish)
             })
+    }
+}
+
+extension TokenGrant {
+    fileprivate static func first(of key: Key, in items: [KeyringItem]) -> TokenGrant? {
+        items.lazy.compactMap { TokenGrant($0) }.first { $0.key == key }
     }
 }

@@ -22,7 +22,21 @@ struct RecentLogins {
     private static let memory = Duration.seconds(2 * 3600)
     private static let mostPages = 256
 
-    private var failures: [TokenQuery.Purpose: (failure: FetchFailure, until: Duration?)] = [:]
+    private struct Failure {
+        let failure: FetchFailure
+        /// `nil` until the login is forgotten.
+        let until: Duration?
+        /// The last of the fetches for which it counts; `nil` for all.
+        let newest: FetchID?
+
+        func counts(for fetch: FetchID, now: Duration) -> Bool {
+            guard let until else { return true }
+            // guard: oauth-failed-for-those-that-wait
+            return until > now && newest.map { fetch.number <= $0.number } ?? true
+        }
+    }
+
+    private var failures: [TokenQuery.Purpose: Failure] = [:]
     /// When a person last logged in.
     private var logins: [TokenQuery.Page: Duration] = [:]
     private var refusals: [TokenQuery.Page: Refusals] = [:]
@@ -33,9 +47,14 @@ struct RecentLogins {
     }
 
     /// Records a failure for some seconds. A denied scope is recorded until the login is forgotten.
-    mutating func record(_ failure: FetchFailure, of machine: TokenMachine, now: Duration) {
+    /// - Parameter newest: if a person was asked to log in, the newest fetch. Later ones did not wait for this login, and
+    ///   begin one of their own.
+    mutating func record(
+        _ failure: FetchFailure, of machine: TokenMachine, for newest: FetchID?, now: Duration
+    ) {
         failures = failures.filter { $0.value.until.map { $0 > now } ?? true }
-        failures[machine.query.purpose] = (failure, machine.isDenied ? nil : now + Self.failureTime)
+        failures[machine.query.purpose] = Failure(
+            failure: failure, until: machine.isDenied ? nil : now + Self.failureTime, newest: newest)
         // A login for this page without the scope would lead to the same denial.
         if machine.isDenied { refuse(machine.query.page, failure, concernsTable: false, now: now) }
     }
@@ -66,8 +85,8 @@ struct RecentLogins {
     }
 
     /// Returns why no search begins now, if that is so.
-    mutating func failure(of query: TokenQuery, now: Duration) -> FetchFailure? {
-        if let (failure, until) = failures[query.purpose], until.map({ $0 > now }) ?? true { return failure }
+    mutating func failure(of query: TokenQuery, for fetch: FetchID, now: Duration) -> FetchFailure? {
+        if let known = failures[query.purpose], known.counts(for: fetch, now: now) { return known.failure }
         // guard: oauth-fresh-token-refused
         guard query.needsLogin, query.rule.flow != .registry, let login = freshLogin(of: query, now) else { return nil }
         let failure = FetchFailure(
