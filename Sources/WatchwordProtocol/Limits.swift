@@ -107,14 +107,32 @@ public enum Limits {
     public static let redirectApproval = Duration.seconds(30)
     /// Time for which a fetch waits for another fetch's prompt; enough for a client, an agent and the attempt.
     public static let leaseWait = Duration.seconds(600)
-    /// Time for which an in-flight attempt blocks the attempts of other fetches.
-    public static let verdictWait = Duration.seconds(60)
-    /// Time after an acceptance during which several fetches may send the credential at the same time. Afterwards a single
-    /// fetch tries it first, because passwords change.
-    public static let acceptanceAge = Duration.seconds(10)
-    /// Like `verdictWait`, for a credential that was accepted before. Shorter, because the credential is most likely still
-    /// right and only the response is slow.
-    public static let knownVerdictWait = Duration.seconds(5)
+    /// Requests with one credential that may be without a verdict when a burst of fetches begins (SEMANTICS rule 22).
+    public static let unprovenAttempts = 3
+    /// Time for which a fetch waits for the verdict on a credential that another fetch has sent, until it sends the
+    /// credential itself: for one that this session has not seen accepted, and for one that it has, which is most likely
+    /// right.
+    public static let verdictWait = Duration.seconds(5)
+    public static let knownVerdictWait = Duration.seconds(2)
+    /// Time after which a single fetch tries a credential first, because passwords change.
+    public static let acceptanceAge = Duration.seconds(2)
+    /// The shortest pause between acceptances after which a burst of fetches counts as over.
+    public static let shortestAcceptancePause = Duration.milliseconds(50)
+    /// Time for which a request counts that ended before its response, because the server may yet check its credential.
+    public static let lostVerdictMemory = Duration.seconds(10)
+    /// Requests to one server that may be under way with one credential: as many as there are connections, and on
+    /// multiplexed ones.
+    public static let requestsWithOneLogin = 64
+    public static let multiplexedRequestsWithOneLogin = 1024
+    /// Credentials that are remembered only because a request with them has ended without a verdict, or because their
+    /// connections are kept.
+    public static let idleAttemptWindows = 256
+    /// Servers whose kept connections are counted for one login of a proxy.
+    public static let keptConnectionServers = 64
+    /// Time after which a login of a connection is made again on a new connection, because an old one shows nothing.
+    public static let connectionAge = Duration.seconds(10)
+    /// Time after which a fetch that waits for a response passes its leases on.
+    public static let leaseOfSlowResponse = Duration.seconds(60)
 
     /// Connection identities at the same time: logins by NTLM or Negotiate, logins for tunnels of proxies, client
     /// certificates, trust exceptions. The least recently used one is dropped first.

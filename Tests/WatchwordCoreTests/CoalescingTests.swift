@@ -85,7 +85,9 @@ import WatchwordProtocol
         for id in ids { run.challenge(id) }
         #expect(run.transferring == [ids[0]])
         run.respond(ids[0], 200)
-        #expect(run.transferring == Array(ids.dropFirst()))
+        #expect(run.transferring == Array(ids[1...3]))
+        run.respond(ids[1], 200)
+        #expect(run.transferring == Array(ids[2...4]))
     }
 
     @Test("Rule 20: an answer with persistence none serves all waiting fetches of its program")
@@ -365,7 +367,8 @@ import WatchwordProtocol
         #expect(run.request(ids[1]) != nil)
     }
 
-    @Test func aResponseThatTakesLongDelaysNoOtherFetch() throws {
+    @Test("Rule 22: a slow response delays the other fetches with the same credential for five seconds")
+    func aResponseThatTakesLongDelaysTheOthersForSeconds() throws {
         var run = TableRun()
         let ids = try (1...3).map { client in
             try run.fetch(client: client) { $0.credential = login("bob", "pw") }
@@ -374,14 +377,67 @@ import WatchwordProtocol
         let asked = try run.fetch(client: 4)
         run.challenge(asked)
         run.answer(asked, user: "bob", "pw")
-        #expect(run.transferring == [ids[0]])
-        run.now = Limits.verdictWait
-        run.tick()
-        #expect(run.transferring == [ids[0], asked])
-        run.respond(asked, 200)
-        #expect(run.transferring == [ids[0], ids[1]])
+        for sent in 1...3 {
+            #expect(run.transferring == Array(ids.prefix(sent)))
+            #expect(run.isWaiting(asked))
+            run.now += Limits.verdictWait
+            run.tick()
+        }
+        #expect(run.isWaiting(asked), "three without a verdict are enough")
+        run.respond(ids[1], 200)
+        #expect(run.request(asked) != nil)
         run.serve(password: "pw")
         #expect(run.results.count == 4)
         #expect(run.table.waitingCount == 0)
+    }
+
+    @Test("Rule 22: a slow page after the first login delays others for five seconds, and three share the answer")
+    func aSlowPageAfterTheFirstLoginDelaysOthersForSeconds() throws {
+        var (run, ids) = try crowd(6)
+        run.now = .seconds(30)
+        run.answer(ids[0], user: "bob", "pw")
+        #expect(run.table.deadline(of: ids[1]) == run.now + Limits.verdictWait)
+        run.now += Limits.verdictWait - .milliseconds(1)
+        run.tick()
+        #expect(run.transferring == [ids[0]])
+        run.now += .milliseconds(1)
+        run.tick()
+        #expect(run.transferring == [ids[0], ids[1]])
+        #expect(run.last(ids[1])?.authorization?.revealed == basic("bob", "pw"))
+        run.respond(ids[1], 200)
+        #expect(run.transferring.count > 1)
+        run.serve(password: "pw")
+        #expect(run.results.count == 6)
+        #expect(run.challenges.count == 1)
+    }
+
+    @Test("Rule 22: of an answer whose verdict is slow, three requests are sent")
+    func ofAnAnswerWhoseVerdictIsSlowThreeAreSent() throws {
+        var (run, ids) = try crowd(6)
+        run.answer(ids[0], user: "bob", "wrong")
+        for _ in 1...8 {
+            run.now += Limits.verdictWait
+            run.tick()
+        }
+        #expect(run.transferring == Array(ids.prefix(3)))
+        run.challenge(ids[1])
+        #expect(run.asking == [ids[1]] || run.asking == [ids[0]] || run.asking.isEmpty)
+        run.serve(password: "right")
+        #expect(run.sent == Array(repeating: basic("bob", "wrong"), count: 3))
+        #expect(run.asking.count == 1)
+    }
+
+    @Test("Rules 17 and 22: an answer for one program is not tried by another")
+    func anAnswerForOneProgramIsNotTriedByAnother() throws {
+        var (run, ids) = try crowd(3) {
+            $0
+        } programs: {
+            $0 % 2
+        }
+        run.answer(ids[0], user: "bob", "pw", .none)
+        run.now = Limits.verdictWait
+        run.tick()
+        #expect(run.transferring == [ids[0], ids[2]])
+        #expect(run.isWaiting(ids[1]))
     }
 }

@@ -311,3 +311,88 @@ import WatchwordProtocol
         #expect(next.isAsking)
     }
 }
+
+/// A nonce of an earlier fetch, at a server that does not say `stale`.
+@Suite struct RememberedNonceTests {
+    private func wants(_ nonce: Int) -> String { "Digest realm=\"r\", nonce=\"\(nonce)\", qop=\"auth\"" }
+
+    /// Returns a run with a login that was accepted with the nonce 1.
+    private func session() throws -> TableRun {
+        var run = TableRun()
+        let first = try run.fetch("http://h/a")
+        run.challenge(first, wants(1))
+        run.answer(first, user: "bob", "old")
+        run.respond(first, 200)
+        return run
+    }
+
+    @Test("Rule D13: the refusal of a remembered nonce leads to one silent attempt with the new one")
+    func theRefusalOfARememberedNonceLeadsToOneSilentAttempt() throws {
+        var run = try session()
+        let fetch = try run.fetch("http://h/b")
+        run.challenge(fetch, wants(2))
+        #expect(run.sent.last?.contains("nonce=\"2\"") == true)
+        run.respond(fetch, 200)
+        #expect(run.results[fetch]?.response.status == 200)
+        #expect(run.challenges.count == 1 && run.table.sessionCount == 1)
+        let next = try run.fetch("http://h/b")
+        #expect(run.last(next)?.authorization?.revealed.contains("nonce=\"2\"") == true)
+    }
+
+    @Test("Rules 7 and D13: its refusal counts", arguments: [2, 3])
+    func itsRefusalCounts(nonce: Int) throws {
+        var run = try session()
+        let fetch = try run.fetch("http://h/b")
+        run.challenge(fetch, wants(2))
+        run.challenge(fetch, wants(nonce))
+        #expect(run.question(fetch)?.previousFailureCount == 1)
+        #expect(run.sent.count == 3 && run.table.sessionCount == 0)
+    }
+
+    @Test("Rule D13: the same nonce, a weaker algorithm or another realm is no second attempt")
+    func aWeakerChallengeIsNoSecondAttempt() throws {
+        for challenge in [wants(1), "Digest realm=\"r\", nonce=\"2\"", "Digest realm=\"s\", nonce=\"2\", qop=\"auth\""]
+        {
+            var run = try session()
+            let fetch = try run.fetch("http://h/b")
+            run.challenge(fetch, challenge)
+            #expect(run.sent.count == 2 && run.asking == [fetch], "\(challenge)")
+        }
+    }
+
+    @Test(
+        "Rules 22 and D13: a changed password costs one failed login more than with other schemes",
+        arguments: [(Duration.zero, 3 + 1), (Limits.acceptanceAge, 1 + 1)])
+    func aChangedPasswordCostsOneMore(age: Duration, failed: Int) throws {
+        var run = try session()
+        run.now = age
+        let ids = try (1...20).map { try run.fetch("http://h/\($0)", client: $0) }
+        var nonce = 2
+        while let id = run.transferring.first {
+            run.challenge(id, wants(nonce))
+            nonce += 1
+        }
+        #expect(run.sent.count == 1 + failed)
+        #expect(run.asking.count == 1)
+        if let asked = run.asking.first { run.answer(asked, user: "bob", "new") }
+        while let id = run.transferring.first { run.respond(id, 200) }
+        #expect(ids.allSatisfy { run.results[$0]?.response.status == 200 })
+        #expect(run.challenges.count == 2)
+    }
+
+    @Test("Rules 22 and D13: an old nonce of many requests leads to one attempt, and then all succeed")
+    func anOldNonceOfManyRequests() throws {
+        var run = try session()
+        let ids = try (1...20).map { try run.fetch("http://h/\($0)", client: $0) }
+        let before = run.transferring
+        for id in before { run.challenge(id, wants(2)) }
+        #expect(run.transferring == [before[0]])
+        run.respond(before[0], 200)
+        while let id = run.transferring.first {
+            #expect(run.last(id)?.authorization?.revealed.contains("nonce=\"2\"") == true)
+            run.respond(id, 200)
+        }
+        #expect(ids.allSatisfy { run.results[$0]?.response.status == 200 })
+        #expect(run.challenges.count == 1 && run.sent.count == 1 + 3 + 20)
+    }
+}

@@ -227,8 +227,8 @@ import WatchwordProtocol
         run.challengeFromProxy(ids[0])
         run.answer(ids[0], user: "out", "pw")
         run.challenge(ids[0])
-        #expect(run.transferring.count == 19)
-        for id in ids.dropFirst() {
+        #expect(run.transferring.count == 3)
+        while let id = run.transferring.first {
             #expect(run.last(id)?.proxyLogin == basic("out", "pw"))
             run.challenge(id)
         }

@@ -25,8 +25,6 @@ struct RandomWalk {
         var subject: Subject?
         /// The uses that a person has consented to.
         var consented: Set<GrantBook.Use> = []
-        /// Whether the attempt of this fetch has taken so long that others may try the credential, too.
-        var isSlow = false
         var steps = 0
     }
 
@@ -47,10 +45,11 @@ struct RandomWalk {
     var now = Duration.zero
     var fetches: [FetchID: Fetch] = [:]
     var pending: [FetchID: FetchCommand] = [:]
-    /// When each request was sent.
-    var sentAt: [FetchID: Duration] = [:]
-    /// The fetches whose credential the server had just accepted when it was sent.
-    var proven: Set<FetchID> = []
+    /// The requests with a login that are under way, the oldest first, as far as no later one with the same login was accepted
+    /// and the login was not refused.
+    var unproven: [(fetch: FetchID, trial: String, sentAt: Duration)] = []
+    /// How many requests with each login may be unproven at the same time, unless verdicts take long.
+    var windows: [String: Int] = [:]
     var schemes = SchemeRules()
     var proxy = ProxyRule()
     /// The numbers of the current passwords, by server or proxy; `keys` contains the keys of the servers.
@@ -89,8 +88,8 @@ struct RandomWalk {
     /// Answers everything until no fetch waits for an event.
     mutating func drain() {
         var left = 100_000
-        while problem == nil, let id = anyActive() {
-            happen(to: id)
+        while problem == nil, !pending.isEmpty {
+            if let id = anyActive() { happen(to: id) } else { passTime() }
             left -= 1
             if left == 0 { problem = "some fetches never end" }
         }
@@ -127,7 +126,6 @@ struct RandomWalk {
         } else if choice < 26 {
             events += 1
             now += .seconds(Int.random(in: 0...300, using: &random))
-            for (id, sent) in sentAt where now - sent >= Limits.verdictWait { fetches[id]?.isSlow = true }
             take(table.tick(environment), after: nil)
         } else if choice < 27 {
             events += 1
@@ -135,8 +133,15 @@ struct RandomWalk {
         } else if let id = anyActive() {
             happen(to: id)
         } else {
-            problem = "\(pending.count) fetches wait for no event"
+            passTime()
         }
+    }
+
+    /// Lets those continue that wait only because a request has ended before its response.
+    private mutating func passTime() {
+        now += Limits.lostVerdictMemory
+        take(table.tick(environment), after: nil)
+        if anyActive() == nil, !pending.isEmpty { problem = "\(pending.count) fetches wait for no event" }
     }
 
     /// Makes an event that affects all fetches: the session is cleared, the broker locked, a password changed.
@@ -377,7 +382,7 @@ struct RandomWalk {
         }
         if chance(1, in: 30) { return respond(id, 503, "Server", "in trouble") }
         if let sent, right.contains(sent) || sent == "Negotiate" && chance(1, in: 2) {
-            accepted[place + sent] = now
+            recordAcceptance(of: place + sent, id)
             guard chance(1, in: 8) else { return respond(id, 200, "Server", "walk") }
             let next = Self.places.randomElement(using: &random)?.name ?? ""
             return respond(id, 302, "Location", "\(next)/x/1")
@@ -388,7 +393,9 @@ struct RandomWalk {
     }
 
     private mutating func refuse(_ sent: String?, by place: String, _ id: FetchID) {
-        if let sent, fetches[id]?.refused.insert(place + sent).inserted == false {
+        guard let sent else { return }
+        unproven.removeAll { $0.trial == place + sent }
+        if fetches[id]?.refused.insert(place + sent).inserted == false {
             problem = "\(id) has sent a refused credential again"
         }
     }

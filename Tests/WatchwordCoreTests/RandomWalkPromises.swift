@@ -117,7 +117,7 @@ extension RandomWalk {
             problem = "\(fetch) waits for \(before.name), and got \(command.name)"
             return
         }
-        sentAt[fetch] = nil
+        unproven.removeAll { $0.fetch == fetch }
         switch command {
         case .finish, .fail:
             pending[fetch] = nil
@@ -126,13 +126,7 @@ extension RandomWalk {
             ended += 1
         case .transfer(let request):
             pending[fetch] = command
-            sentAt[fetch] = now
-            let last = request.trial.flatMap { accepted[$0] }
-            if let last, now - last < Limits.acceptanceAge {
-                proven.insert(fetch)
-            } else {
-                proven.remove(fetch)
-            }
+            if let trial = request.trial { recordSending(of: trial, fetch) }
             check(request.value, of: fetch, known)
         default: pending[fetch] = command
         }
@@ -162,10 +156,35 @@ extension RandomWalk {
         if request.proxy?.host == "q" || isException { problem = "the credential of a steered request is stored" }
     }
 
-    /// SEMANTICS rules 20 and 22: one question and one untried credential at a time.
+    private mutating func recordSending(of trial: String, _ fetch: FetchID) {
+        if !unproven.contains(where: { $0.trial == trial }) {
+            let isFresh = accepted[trial].map { now - $0 < Limits.acceptanceAge } ?? false
+            windows[trial] = isFresh ? Limits.unprovenAttempts : 1
+        }
+        unproven.append((fetch, trial, now))
+        let sent = unproven.filter { $0.trial == trial }
+        let window = windows[trial] ?? 1
+        let patience = accepted[trial] == nil ? Limits.verdictWait : Limits.knownVerdictWait
+        // One more is sent each time that a verdict takes long.
+        let isOverdue = sent.dropLast().allSatisfy { now - $0.sentAt >= patience }
+        if sent.count > window && !(isOverdue && sent.count <= Limits.unprovenAttempts) {
+            problem =
+                "\(trial) is tried \(sent.count) times at once: \(sent.map { ($0.fetch, $0.sentAt) }), \(now), \(String(describing: accepted[trial]))"
+        }
+    }
+
+    /// SEMANTICS rule 22: an acceptance proves all that was sent before, and doubles the window.
+    mutating func recordAcceptance(of trial: String, _ fetch: FetchID) {
+        accepted[trial] = now
+        guard let index = unproven.firstIndex(where: { $0.fetch == fetch && $0.trial == trial }) else { return }
+        windows[trial] = 2 * max(windows[trial] ?? 1, Limits.unprovenAttempts)
+        let proven = Set(unproven[...index].filter { $0.trial == trial }.map(\.fetch))
+        unproven.removeAll { $0.trial == trial && proven.contains($0.fetch) }
+    }
+
+    /// SEMANTICS rule 20: one question at a time.
     private mutating func checkOnce() {
         var questions: Set<AskedOnce> = []
-        var trials: Set<String> = []
         for (id, command) in pending {
             guard let fetch = fetches[id] else { continue }
             switch command {
@@ -175,13 +194,6 @@ extension RandomWalk {
                 let key = AskedOnce(challenge)
                 if !questions.insert(key).inserted {
                     problem = "two questions about \(key.space.host), \(key.space.authenticationMethod)"
-                }
-            case .transfer(let request) where !fetch.isSlow && !proven.contains(id):
-                guard let trial = request.trial else { continue }
-                let patience = accepted[trial] == nil ? Limits.verdictWait : Limits.knownVerdictWait
-                guard now - (sentAt[id] ?? now) < patience else { continue }
-                if !trials.insert(trial).inserted {
-                    problem = "\(trial) is tried twice at once"
                 }
             default: break
             }

@@ -61,11 +61,6 @@ struct Attempt: Sendable, Equatable {
         self.serverEndPoint = serverEndPoint
     }
 
-    /// Whether the server has accepted the credential within `Limits.acceptanceAge`. Then several fetches may send it
-    /// at the same time (SEMANTICS rule 22).
-    // guard: attempt-aged
-    func isProven(now: Duration) -> Bool { provenAt.map { now - $0 < Limits.acceptanceAge } ?? false }
-
     var challenger: Challenger { Challenger(space) }
 
     /// Returns a retry with the same credential if only the nonce was stale (`stale=true`, RFC 7616 section 3.3).
@@ -75,17 +70,33 @@ struct Attempt: Sendable, Equatable {
         if credential.binding != nil { return retryWithNonce(offers) }
         // guard: stale-limit
         guard case .digest(let used) = challenge, repeats.staleAnswers < Limits.staleNonces else { return nil }
-        let fresh = offers.answerable.first { offer in
-            guard case .digest(let digest) = offer else { return false }
-            return digest.isStale && digest.realm == challenge.realm && digest.nonce != used.nonce
-                && offer.strength >= challenge.strength  // guard: stale-weaker-algorithm
-                && offer.canCarry(credential, at: challenger)
-        }
-        guard let fresh else { return nil }
+        guard let fresh = challenge(by: offers, after: used, where: { $0.isStale }) else { return nil }
         var retry = self
         retry.challenge = fresh
         retry.repeats.staleAnswers += 1
         return retry
+    }
+
+    /// Returns the challenge with a new nonce to which the credential is sent once more, because the server may have
+    /// refused only a nonce that was used before, without saying so (`stale`); `nil` if the password was refused.
+    func secondTry(_ offers: OfferList) -> AnswerableChallenge? {
+        // guard: digest-second-try
+        guard case .digest(let used) = challenge, isPreemptive || isAccepted, repeats.staleAnswers == 0 else {
+            return nil
+        }
+        return challenge(by: offers, after: used) { !$0.isStale }
+    }
+
+    /// Returns the offer of the same realm with another nonce, unless it is weaker.
+    private func challenge(
+        by offers: OfferList, after used: DigestChallenge, where isMeant: (DigestChallenge) -> Bool
+    ) -> AnswerableChallenge? {
+        offers.answerable.first { offer in
+            guard case .digest(let digest) = offer else { return false }
+            return isMeant(digest) && digest.realm == challenge.realm && digest.nonce != used.nonce
+                && offer.strength >= challenge.strength  // guard: stale-weaker-algorithm
+                && offer.canCarry(credential, at: challenger)
+        }
     }
 
     /// Returns a retry with the nonce that the server requires in proofs (RFC 9449 section 9).

@@ -20,6 +20,13 @@ struct FetchContext: Sendable {
 
     var now: Duration { environment.now }
 
+    /// See `AuthenticationQueues.endAttempt`.
+    mutating func endAttempt(
+        by fetch: FetchID, in space: ProtectionSpace? = nil, _ verdict: InFlightAttempts.Verdict = .none
+    ) {
+        queues.endAttempt(by: fetch, in: space, verdict, now: now)
+    }
+
     mutating func add(_ effect: FetchEffect) { outbox.effects.append(effect) }
 
     mutating func takeEffects() -> [FetchEffect] {
@@ -34,6 +41,14 @@ struct FetchOutbox: Sendable {
     var effects: [FetchEffect] = []
     var auditRecords: [AuditRecord] = []
     var verdicts: [LoginVerdict] = []
+    /// The waiting fetches whose deadline has changed.
+    var postponed: [FetchID] = []
+
+    mutating func takePostponed() -> [FetchID] {
+        if postponed.isEmpty { return [] }
+        defer { postponed = [] }
+        return postponed
+    }
 
     /// Removes the audit records and verdicts, and returns the orders for them.
     mutating func takeReports() -> [FetchTable.Order] {

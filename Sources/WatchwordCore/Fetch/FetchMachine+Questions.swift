@@ -42,7 +42,6 @@ extension FetchMachine {
             return FetchStep(.obtainToken(query))
         case .wait(let question, let place): return pause(.question(question), question.slot, at: place, &context)
         case .needBody:
-            context.queues.endAttempt(by: intent.id)
             state = .needingBody
             return FetchStep(.needBody)
         case .chooseAgain(let question): return choose(question, &context)

@@ -92,6 +92,7 @@ extension FetchMachine {
         guard timeout > .zero else { return fail(timeoutFailure, &context) }
         time.recordRequest()
         state = .transferring(since: context.now)
+        logins.sentAt = context.now
         exchanges += 1
         logins.auditUses(&context)
         certificate.recordUse(logins.search.situation, &context)
@@ -223,7 +224,6 @@ extension FetchMachine {
     private mutating func leave(_ context: inout FetchContext) {
         let id = intent.id
         leaveQueue(&context)
-        context.queues.endAttempt(by: id)
         logins.search.situation.leases.releaseAll(&context)
         // guard: memory-of-a-login-connection
         context.identities.forget { $0.trust?.fetch == id || $0.fetch == id || $0.holdsTransientSecret }

@@ -9,7 +9,6 @@ extension FetchMachine {
         _ paused: Paused, _ slot: LeaseSlot, at place: AuthenticationQueues.QueuePosition, _ context: inout FetchContext
     ) -> FetchStep {
         logins.search.situation.leases.release(after: slot, &context)
-        context.queues.endAttempt(by: intent.id)
         state = .waiting(paused, at: place, since: context.now)
         return FetchStep(.wait)
     }
@@ -46,9 +45,9 @@ extension FetchMachine {
         var question = question
         let next = logins.search.situation.nextRespondent(for: question)
         switch update {
-        case .lease, .retryLookup, .taken: return choose(question, &context)
-        case .proven:
-            question.deferred?.provenAt = context.now
+        case .lease, .retryLookup: return choose(question, &context)
+        case .admitted(let provenAt):
+            if let provenAt { question.deferred?.provenAt = provenAt }
             return choose(question, &context)
         case .accepted(let found, let isShared):
             if logins.search.situation.isForHandler(question, despite: found) { return choose(question, &context) }
@@ -113,11 +112,10 @@ extension FetchMachine {
 
     // MARK: Time limits
 
-    /// Releases all leases after `Limits.verdictWait`, so that a long download or a hanging server does not block other
-    /// fetches.
-    mutating func releaseAfterVerdictWait(since: Duration, _ context: inout FetchContext) -> FetchStep? {
-        guard context.now - since >= Limits.verdictWait else { return nil }
-        context.queues.endAttempt(by: intent.id)
+    /// Releases all leases after `Limits.leaseOfSlowResponse`, so that a long download or a hanging server does not block
+    /// other fetches. The credential that was sent still has no verdict.
+    mutating func releaseLeasesOfSlowResponse(since: Duration, _ context: inout FetchContext) -> FetchStep? {
+        guard context.now - since >= Limits.leaseOfSlowResponse else { return nil }
         logins.search.situation.leases.releaseAll(&context)
         return nil
     }
@@ -133,12 +131,31 @@ extension FetchMachine {
                 "timed out after \(Limits.leaseWait) waiting for another fetch that handles a challenge of \(challenger(of: paused).text); try again"
             return fail(FetchFailure(.challengeTimedOut, text), &context)
         }
-        guard case .attempt = place, let end = context.queues.patienceEnd(of: intent.id), context.now >= end else {
-            return nil
-        }
-        context.queues.leave(intent.id, from: .attempt)
+        guard let end = context.queues.nextTry(of: intent.id, at: place), context.now >= end else { return nil }
+        if case .queue(let key) = place { return tryUnproven(in: key, paused, since: since, &context) }
+        context.queues.leave(intent.id, from: place)
         let wake = AuthenticationQueues.Wake(fetch: intent.id, news: .retryLookup, declined: [])
         return resumed(wake, paused, at: place, since: since, &context)
+    }
+
+    /// Sends the credential on which the holder of the lease has waited too long for a verdict. Returns `nil` if this
+    /// fetch cannot use it, and continues to wait.
+    private mutating func tryUnproven(
+        in key: AuthenticationQueues.Key, _ paused: Paused, since: Duration, _ context: inout FetchContext
+    ) -> FetchStep? {
+        guard case .question(let question) = paused,
+            let trial = context.queues.trial(in: key, for: intent.id, isOwn: key.purpose == .own),
+            !logins.search.situation.isForHandler(question, despite: .login(trial.login.credential, trial.source)),
+            let candidate = logins.unproven(trial, question, context)
+        else {
+            context.queues.recordUselessTrial(in: key, for: intent.id)
+            return nil
+        }
+        var deferring = question
+        deferring.deferred = candidate
+        context.queues.leave(intent.id, from: .queue(key))
+        time.recordWait(context.now - since)
+        return choose(deferring, &context)
     }
 
     private func challenger(of paused: Paused) -> Challenger {
@@ -159,8 +176,7 @@ extension FetchMachine {
         if let since = lookUpStart { return time.boundsWaiting ? since + time.left : nil }
         guard case .waiting(_, let place, let since) = state else { return queuedSince.map(time.end(ofWaitSince:)) }
         let end = time.end(ofWaitSince: since)
-        guard case .attempt = place, let patience = context.queues.patienceEnd(of: intent.id) else { return end }
-        return min(end, patience)
+        return min(end, context.queues.nextTry(of: intent.id, at: place) ?? end)
     }
 
     /// When the current lookup was started; `nil` if there is none.

@@ -45,6 +45,9 @@ struct FetchMachine: Sendable {
     /// For reading. Changes are made to `logins.search.situation.chain`.
     var chain: RedirectChain { _read { yield logins.search.situation.chain } }
 
+    var isTransferring: Bool { if case .transferring = state { true } else { false } }
+    var isWaiting: Bool { if case .waiting = state { true } else { false } }
+
     // MARK: Events
 
     /// Returns the next step; `nil` if the event is `timePassed` and no limit was reached.
@@ -53,7 +56,7 @@ struct FetchMachine: Sendable {
         case (.ready, .started): enterHop(from: nil, &context, events: [])
         case (.transferring(let since), .received(let response)): received(response, since: since, &context)
         case (.transferring(let since), .failed(let failure)): failed(failure, since: since, &context)
-        case (.transferring(let since), .timePassed): releaseAfterVerdictWait(since: since, &context)
+        case (.transferring(let since), .timePassed): releaseLeasesOfSlowResponse(since: since, &context)
         case (.asking(let question, let respondent), .answered(let answer)):
             answered(answer, by: respondent, question, &context)
         case (.asking(let question, let respondent), .loggedIn(let token)):
@@ -90,7 +93,7 @@ struct FetchMachine: Sendable {
             (.lookingUp, .aborted(let failure)), (.findingUpstreams, .aborted(let failure)),
             (.waiting, .aborted(let failure)),
             (.needingBody, .aborted(let failure)):
-            fail(failure, &context)
+            abort(failure, &context)
         // No other state waits for these events.
         case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn), (_, .unanswered),
             (_, .notAsked), (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained),
@@ -129,7 +132,7 @@ struct FetchMachine: Sendable {
             return take(logins.challenged(question, &context), &context)
         }
         if let failure = logins.recordServerAcceptance(response, &context) { return fail(failure, &context) }
-        context.queues.endAttempt(by: intent.id)
+        context.endAttempt(by: intent.id)
         return redirect(response, &context) ?? finish(response, &context)
     }
 
@@ -147,12 +150,18 @@ struct FetchMachine: Sendable {
         time.recordNetwork(context.now - since)
         body.record(failure.requestBody)
         logins.recordTunnel(failure, &context)
-        context.queues.endAttempt(by: intent.id)
+        // guard: attempt-lost
+        context.endAttempt(by: intent.id, failure.kind == .timedOut && failure.hasSentRequest ? .lost : .none)
         if let step = failOver(after: failure, &context) { return step }
         if failure.kind == .requestBodyGone, case .stream? = chain.hop.body {
             return take(body.sendAgain(&logins.search.situation), &context)
         }
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
+    }
+
+    private mutating func abort(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
+        context.endAttempt(by: intent.id, .lost)
+        return fail(failure, &context)
     }
 
     private mutating func answered(

@@ -10,7 +10,9 @@ extension FetchTable {
     public var sessionCount: Int { context.session.count }
 
     /// Whether the session holds credentials, staged ones included, or decisions that can expire.
-    public var hasSessionData: Bool { !context.session.isEmpty || !context.decisions.isEmpty }
+    public var hasSessionData: Bool {
+        !context.session.isEmpty || !context.decisions.isEmpty || context.queues.hasAttempts
+    }
 
     public var isLocked: Bool { context.isLocked }
 
@@ -139,6 +141,7 @@ extension FetchTable {
         // Otherwise connections with a login or a trust exception would outlive the session.
         context.identities.forget { origin == nil || $0.origin == origin || $0.handshake != nil }
         context.keyring.forgetRefusals()
+        context.queues.forgetEndedAttempts()
         if origin == nil && since == nil { context.grants.endSession() }  // guard: consent-ends-with-the-session
         if count > 0 { context.add(.announce(CredentialChange(.cleared, nil, user: nil, source: .session))) }
         return (count, takeOrders())

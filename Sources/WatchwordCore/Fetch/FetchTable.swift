@@ -71,6 +71,9 @@ public struct FetchTable: Sendable {
         self.sharing = sharing
     }
 
+    /// The fetch that was added last.
+    public var newestFetch: FetchID { FetchID(number: lastNumber) }
+
     /// The number of running fetches.
     public var count: Int { machines.count }
 
@@ -146,6 +149,7 @@ public struct FetchTable: Sendable {
         context.session.expire(now: environment.now)
         context.decisions.expire(context.session.limits, now: environment.now)
         context.identities.expire(now: environment.now)
+        context.queues.expire(now: environment.now)
         let expired = takeOrders()
         guard context.queues.waitingCount > 0 else { return expired }
         return expired
@@ -199,6 +203,13 @@ public struct FetchTable: Sendable {
     /// Changes the machine in place: copying it costs more than most events.
     private mutating func handle(_ event: Event, _ id: FetchID) -> FetchStep? {
         guard let place = machines.index(forKey: id) else { return nil }
+        defer {
+            // Without a request under way, there is no verdict to wait for.
+            // guard: attempt-of-a-request
+            if let place = machines.index(forKey: id), !machines.values[place].isTransferring {
+                context.endAttempt(by: id)
+            }
+        }
         return machines.values[place].handle(event, &context)
     }
 
@@ -217,6 +228,9 @@ public struct FetchTable: Sendable {
             append(next, of: wake.fetch, environment.now, to: &orders)
             effects += takeOrders(of: wake.fetch)
             wakes += context.queues.takeWakes()
+        }
+        for waiter in context.outbox.takePostponed() where machines[waiter]?.isWaiting == true {
+            orders.append(.command(.wait, for: waiter))
         }
         // Records and verdicts come first, while the fetches and clients that they refer to still exist.
         var all = context.outbox.takeReports()

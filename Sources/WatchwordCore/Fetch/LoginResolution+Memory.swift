@@ -11,9 +11,9 @@ extension LoginResolution {
         // The credential was sent preemptively because of the path, but this path has another realm, for which the
         // password was not checked.
         if attempt.isPreemptive && !spaces.contains(attempt.space) {
-            return context.queues.endAttempt(by: intent.id, in: sent)
+            return context.endAttempt(by: intent.id, in: sent)
         }
-        context.queues.endAttempt(by: intent.id, in: sent, .refused)
+        context.endAttempt(by: intent.id, in: sent, .refused)
         let others = attempt.inOtherRealms(of: offers)
         search.situation[challenger].recordRefusal(of: attempt, andOf: others)
         for other in others {  // guard: unasked-is-refused-in-each-realm-by-others
@@ -60,7 +60,7 @@ extension LoginResolution {
     /// Records that the scope of a token is insufficient. The token remains stored, but this fetch does not send it
     /// again for the same scope (SEMANTICS rule 29).
     mutating func recordTooNarrow(_ attempt: Attempt, for wanted: AnswerableChallenge, _ context: inout FetchContext) {
-        context.queues.endAttempt(by: intent.id, in: attempt.space)
+        context.endAttempt(by: intent.id, in: attempt.space)
         search.situation[attempt.challenger].tokens.recordTooNarrow(attempt.credential, for: wanted)
     }
 
@@ -78,7 +78,7 @@ extension LoginResolution {
         let isNews = context.session.remember(
             credential, for: attempt.space, owner: attempt.partition,
             by: attempt.source.isClientSupplied ? intent.access.holder : nil,
-            path: path, digest: attempt.challenge.digest, isProven: isProven, now: context.now)
+            path: path, digest: attempt.challenge.digest, isProven: isProven, sentAt: sentAt, now: context.now)
         if isNews {
             if !wasStaged { context.add(.announce(CredentialChange(.stored, attempt, in: .session))) }
             context.keyring.forgetRefusals(in: attempt.space, accepting: credential)

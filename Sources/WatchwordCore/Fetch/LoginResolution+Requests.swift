@@ -42,38 +42,58 @@ extension LoginResolution {
                     || search.isOfFormerNetrc(attempt.source, since: attempt.mark, context)
             else { continue }
             outgoing[side] = nil
-            context.queues.endAttempt(by: intent.id, in: attempt.space)
+            context.endAttempt(by: intent.id, in: attempt.space)
         }
     }
 
     // MARK: In-flight attempts
 
-    /// Begins an in-flight attempt. Returns `false` if the fetch has to wait, because another one has sent the same
-    /// credential and has no verdict yet.
+    /// Begins an in-flight attempt. Returns `false` if the fetch has to wait, because others have sent the same
+    /// credential and have no verdict yet.
     func beginAttempt(_ attempt: Attempt, _ context: inout FetchContext) -> Bool {
-        attempt.isProven(now: context.now)
-            || context.queues.beginAttempt(
-                of: attempt.credential, in: attempt.space, by: intent.id,
-                search.situation.steering(to: attempt.challenger), isKnown: attempt.provenAt != nil, now: context.now)
+        let login = login(of: attempt)
+        guard context.queues.beginAttempt(of: login, by: intent.id, now: context.now) else { return false }
+        if let key = search.situation.leases[LeaseSlot(attempt.space)], key.space == attempt.space {
+            let trial = AuthenticationQueues.Trial(login: login, source: attempt.source)
+            context.outbox.postponed += context.queues.recordTrial(trial, in: key, by: intent.id)
+        }
+        return true
     }
 
-    /// Returns a side whose login has to wait for the verdict on another fetch's attempt, if any. Such logins are sent
-    /// without a new challenge, for example a login of the session that was accepted some time ago, or a login to a
-    /// proxy.
+    private func login(of attempt: Attempt) -> InFlightAttempts.Login {
+        let isOfConnection =
+            attempt.challenge.isHandshake || attempt.space.proxyType != nil && search.situation.chain.isTunnel
+        return InFlightAttempts.Login(
+            credential: attempt.credential, space: attempt.space,
+            steering: search.situation.steering(to: attempt.challenger), provenAt: attempt.provenAt,
+            connection: isOfConnection ? search.situation.chain.origin : nil)
+    }
+
+    /// Returns a side whose login has to wait for the verdict on other fetches' attempts, if any. Such logins are sent
+    /// without a new challenge, for example a login of the session, or a login to a proxy.
     func sideAwaitingVerdict(_ context: inout FetchContext) -> Side? {
-        for side in Side.allCases where outgoing[side]?.isProven(now: context.now) == false {
-            if let attempt = outgoing[side], !beginAttempt(attempt, &context) { return side }
+        for side in Side.allCases {
+            if let attempt = outgoing[side] {
+                if !beginAttempt(attempt, &context) { return side }
+            } else if let challenger = search.situation.chain.challenger(at: side) {
+                // The fetch may have waited to send a login that it no longer has.
+                context.queues.endAttempt(by: intent.id, at: challenger, now: context.now)
+            }
         }
         return nil
     }
 
-    /// Applies the verdict on another fetch's attempt with the login at `side`. If it was accepted, this fetch sends
-    /// the login. All other logins are dropped if they were refused or are preemptive; `prepare` chooses preemptive
+    /// Applies an update about the login at `side`, for whose verdict this fetch has waited. If the fetch is admitted, it
+    /// sends the login. All other logins are dropped if they were refused or are preemptive; `prepare` chooses preemptive
     /// logins again.
     mutating func recordVerdict(_ news: AuthenticationQueues.QueueUpdate, at side: Side, _ context: FetchContext) {
-        let isProven = news == .proven || news == .taken && outgoing[side]?.isUnasked == true
-        if isProven { outgoing[side]?.recordProof(at: context.now) }
-        for other in Side.allCases where !isProven || other != side {
+        var admitted: Side?
+        if case .admitted(let provenAt) = news {
+            admitted = side
+            if let provenAt { outgoing[side]?.recordProof(at: provenAt) }
+            renewNonce(at: side, context)
+        }
+        for other in Side.allCases where other != admitted {
             guard let attempt = outgoing[other] else { continue }
             let isRefused = context.refusals.hasRefused(
                 attempt.credential, in: attempt.space, search.situation.steering(to: attempt.challenger),
@@ -82,12 +102,20 @@ extension LoginResolution {
         }
     }
 
+    /// Uses the nonce with which another fetch has logged in meanwhile: the previous one may be refused.
+    private mutating func renewNonce(at side: Side, _ context: FetchContext) {
+        guard let attempt = outgoing[side], attempt.isPreemptive, attempt.challenge.digest != nil,
+            let newer = context.session.digest(of: attempt.credential, for: attempt.space, owner: attempt.partition)
+        else { return }
+        outgoing[side]?.challenge = .digest(newer)
+    }
+
     /// Whether the request needs a new connection. On a connection that has logged in earlier, a changed password would
     /// go unnoticed.
     func needsNewConnection(now: Duration) -> Bool {
         func isOld(_ attempt: Attempt?) -> Bool {
-            guard let attempt, attempt.challenge != .negotiate else { return false }
-            return attempt.provenAt != nil && !attempt.isProven(now: now)
+            guard let attempt, attempt.challenge != .negotiate, let provenAt = attempt.provenAt else { return false }
+            return now - provenAt >= Limits.connectionAge
         }
         return isOld(outgoing.handshake?.attempt) || search.situation.chain.isTunnel && isOld(outgoing.proxy)
     }

@@ -36,15 +36,24 @@ extension LoginResolution {
         guard case .login(let offers, let side) = question.kind else { return .fail(.unexpectedEvent) }
         guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: offers.challenger)) }
         // Other fetches must not wait for the server's verdict while a respondent is asked about the proxy.
-        if side == .proxy, let attempt = outgoing.server { context.queues.endAttempt(by: intent.id, in: attempt.space) }
+        if side == .proxy, let attempt = outgoing.server { context.endAttempt(by: intent.id, in: attempt.space) }
         guard let attempt = outgoing[side] else { return choose(question, &context) }
         outgoing[side] = nil
         if let retry = attempt.retry(offers) {
             outgoing[side] = retry
             return .send
         }
+        // Another fetch may have learned meanwhile that the password is wrong.
+        // guard: digest-no-second-try-after-a-refusal
+        let isRefused = context.refusals.hasRefused(
+            attempt.credential, in: attempt.space, search.situation.steering(to: attempt.challenger),
+            since: intent.refusalBaseline)
+        if !isRefused, let fresh = attempt.secondTry(offers) {
+            context.endAttempt(by: intent.id, in: attempt.space, .unclear)
+            return self.attempt(attempt.candidate, for: fresh, in: attempt.space, question, &context)
+        }
         if let next = attempt.continuation(offers) {
-            context.queues.endAttempt(by: intent.id, in: attempt.space)
+            context.endAttempt(by: intent.id, in: attempt.space)
             return continueRounds(next, after: attempt, question)
         }
         if let wanted = attempt.named(by: offers).tooNarrow(offers) {  // guard: scope-no-refusal
@@ -79,7 +88,7 @@ extension LoginResolution {
             case .login(_, side) = question.kind
         else { return nil }
         outgoing[side] = nil
-        context.queues.endAttempt(by: intent.id, in: attempt.space)
+        context.endAttempt(by: intent.id, in: attempt.space)
         let challenger = attempt.challenger
         search.situation[challenger].recordRejection(of: attempt.challenge, in: attempt.space)
         search.situation[challenger].promptsBeforeDowngrade = true
@@ -96,7 +105,7 @@ extension LoginResolution {
         guard var attempt = outgoing.proxy, isTunnel ? !response.isFromProxy : response.status != 407 else {
             return nil
         }
-        defer { context.queues.endAttempt(by: intent.id, in: attempt.space) }
+        defer { context.endAttempt(by: intent.id, in: attempt.space) }
         if let exchange = attempt.digestExchange, !isTunnel {
             // guard: rspauth-of-proxy
             let info = AuthenticationInfo(fields: response.values(of: "Proxy-Authentication-Info"))
@@ -107,7 +116,8 @@ extension LoginResolution {
         }
         // A response through a tunnel comes from the server, regardless of its status.
         guard isTunnel || response.status == 401 || response.showsAcceptance else { return nil }
-        accept(&attempt, path: "/", isProven: !isTunnel || !response.reusedConnection, &context)
+        let isProven = !isTunnel || !response.reusedConnection
+        accept(&attempt, path: "/", isProven: isProven, most: response.mostRequests, &context)
         outgoing.proxy = attempt
         return nil
     }
@@ -116,7 +126,7 @@ extension LoginResolution {
     /// has refused the tunnel for another reason.
     mutating func recordTunnel(_ failure: TransferFailure, _ context: inout FetchContext) {
         guard search.situation.chain.isTunnel, failure.isAfterProxyLogin, var attempt = outgoing.proxy else { return }
-        accept(&attempt, path: "/", isProven: true, &context)
+        accept(&attempt, path: "/", isProven: true, most: Limits.requestsWithOneLogin, &context)
         outgoing.proxy = attempt
     }
 
@@ -138,11 +148,12 @@ extension LoginResolution {
             if attempt.isUnasked {
                 // The realm is unknown, and the server may not have checked the credential, so nothing is remembered.
                 attempt.isAccepted = true
-                context.queues.endAttempt(by: intent.id, in: attempt.space, .taken)  // guard: unasked-proves-nothing
+                context.endAttempt(by: intent.id, in: attempt.space, .accepted(most: response.mostRequests))
             } else {
                 // guard: attempt-on-reused-connection
                 let isProven = !attempt.challenge.isHandshake || !response.reusedConnection
-                accept(&attempt, path: search.situation.chain.hop.url.path, isProven: isProven, &context)
+                let path = search.situation.chain.hop.url.path
+                accept(&attempt, path: path, isProven: isProven, most: response.mostRequests, &context)
             }
         }
         return nil
@@ -155,16 +166,20 @@ extension LoginResolution {
         if search.isCurrent(attempt, context) { attempt.follow(exchange, info, nonces: &context.session.nonces) }
     }
 
+    /// - Parameters:
+    ///   - isProven: whether the server has checked the login now, rather than earlier on the same connection.
+    ///   - most: see `InFlightAttempts.Verdict.accepted`.
     private mutating func accept(
-        _ attempt: inout Attempt, path: ExactText, isProven: Bool, _ context: inout FetchContext
+        _ attempt: inout Attempt, path: ExactText, isProven: Bool, most: Int, _ context: inout FetchContext
     ) {
         if !attempt.isAccepted {
             search.situation.report(attempt.space, attempt.credential.shownUser, isAccepted: true, &context)
         }
         attempt.isAccepted = true
-        if isProven { attempt.recordProof(at: context.now) }
+        if isProven { attempt.recordProof(at: sentAt) }
         let isCurrent = search.isCurrent(attempt, context)
-        context.queues.endAttempt(by: intent.id, in: attempt.space, isProven && isCurrent ? .accepted : .none)
+        let verdict: InFlightAttempts.Verdict = isProven ? isCurrent ? .accepted(most: most) : .none : .unchecked
+        context.endAttempt(by: intent.id, in: attempt.space, verdict)
         if search.situation.steering(to: attempt.challenger) == nil {  // guard: strength-of-the-server-itself
             context.session.nonces.accepted.record(attempt.challenge, at: attempt.challenger, path: path)
         }
@@ -199,6 +214,11 @@ extension TransferResponse {
     /// Returns the values of a field in the header section and the trailer section.
     // guard: rspauth-in-trailer
     fileprivate func values(of name: String) -> [String] { (headers + trailers).values(of: name) }
+
+    /// The number of requests that can be under way to the sender of the response at the same time.
+    fileprivate var mostRequests: Int {
+        httpVersion == "2" ? Limits.multiplexedRequestsWithOneLogin : Limits.requestsWithOneLogin
+    }
 
     /// Whether the response shows that the credential was accepted. A server error (5xx) does not, nor does the refusal
     /// of a request at this time or on this connection (408, 421, 425, 429).

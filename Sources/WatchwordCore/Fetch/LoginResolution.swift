@@ -4,6 +4,8 @@ internal import WatchwordProtocol
 struct LoginResolution: Sendable {
     var search: CredentialSearch
     var outgoing = Outgoing()
+    /// When the last request was sent.
+    var sentAt = Duration.zero
     /// The question that the last connection-level login (NTLM, Negotiate) of this hop answers.
     var handshakeQuestion: Question?
 
@@ -172,8 +174,7 @@ struct LoginResolution: Sendable {
 
     // MARK: Attempts
 
-    /// Sends a credential. If the server has not accepted it recently and another fetch has just sent it, the fetch
-    /// waits for the verdict first.
+    /// Sends a credential. If others have just sent it and have no verdict yet, the fetch may have to wait for one.
     mutating func attempt(
         _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question,
         _ context: inout FetchContext
@@ -211,6 +212,33 @@ struct LoginResolution: Sendable {
         _ credential: LoginCredential, from source: CredentialSource, isShared: Bool, _ question: Question,
         _ context: inout FetchContext
     ) -> Resolution? {
+        guard let asked = question.asked,
+            var candidate = candidate(with: credential, from: source, isShared: isShared, question, context)
+        else { return nil }
+        let space = asked.protectionSpace(at: search.situation.challenger(of: question))
+        candidate.provenAt =
+            context.session.provenAt(credential, for: space, owner: candidate.partition) ?? context.now
+        return attempt(candidate, for: asked, in: space, question, &context)
+    }
+
+    /// Returns the credential that another fetch has sent, without a verdict so far, for this fetch to send; `nil` if it
+    /// cannot.
+    func unproven(
+        _ trial: AuthenticationQueues.Trial, _ question: Question, _ context: FetchContext
+    ) -> Candidate? {
+        guard let asked = question.asked else { return nil }
+        let own = search.ownCandidate(for: asked, in: trial.login.space, context)
+        var candidate = candidate(
+            with: own?.credential ?? trial.login.credential, from: trial.source, isShared: true, question, context)
+        candidate?.mark = context.forgets.mark
+        return candidate
+    }
+
+    /// Returns the candidate for a credential of another fetch; `nil` if this fetch cannot use it.
+    private func candidate(
+        with credential: LoginCredential, from source: CredentialSource, isShared: Bool, _ question: Question,
+        _ context: FetchContext
+    ) -> Candidate? {
         guard case .login(let offers, _) = question.kind, let asked = question.asked else { return nil }
         let space = asked.protectionSpace(at: offers.challenger)
         let own = search.ownCandidate(for: asked, in: space, context)
@@ -224,10 +252,7 @@ struct LoginResolution: Sendable {
             search.problem(with: credential, at: offers.challenger, context) == nil,  // guard: waiting-fetch-path
             own.map({ $0.credential.isSame(as: credential) }) ?? true
         else { return nil }
-        var candidate = own ?? Candidate(credential: credential, source: source, partition: intent.access.partition)
-        if let step = search.situation.confirm(candidate, in: space, question, &context) { return step }
-        (candidate.provenAt, candidate.mark) = (context.now, context.forgets.mark)
-        return send(candidate, for: asked, in: space, question)
+        return own ?? Candidate(credential: credential, source: source, partition: intent.access.partition)
     }
 
     /// Adds to the record of this fetch the refusals that other fetches have received since it started, for credentials

@@ -94,10 +94,9 @@ public struct AuthenticationQueues: Sendable {
         case rejected(isOwn: Bool)
         /// The fetch looks up credentials again: one may be available now, or the fetch can no longer wait.
         case retryLookup
-        /// The server has just accepted the credential; the fetch waited for this verdict.
-        case proven
-        /// See `InFlightAttempts.Verdict.taken`.
-        case taken
+        /// The fetch may send the credential that it waited to send, which the server has accepted at this time; `nil` if
+        /// this session has not seen that.
+        case admitted(provenAt: Duration?)
     }
 
     /// A waiting fetch to resume, and the reason.
@@ -112,13 +111,22 @@ public struct AuthenticationQueues: Sendable {
         let fetch: FetchID
         let client: Client
         let waitsForPeople: Bool
+        /// Whether the fetch cannot send the credential that the holder tries.
+        var cannotTry = false
         var declined = PassedRespondents()
+    }
+
+    /// The credential that the holder of a lease has sent.
+    struct Trial: Sendable {
+        let login: InFlightAttempts.Login
+        let source: CredentialSource
     }
 
     private struct Queue: Sendable {
         var holder: FetchID
         let client: Client
         var activity = HolderActivity()
+        var trial: Trial?
         var waiters: [Waiter] = []
     }
 
@@ -163,6 +171,7 @@ public struct AuthenticationQueues: Sendable {
     ) -> [FetchID] {
         guard queues[key]?.holder == fetch, queues[key]?.activity.record(reason, now: now) == true else { return [] }
         if reason == .question {
+            queues[key]?.trial = nil
             for waiter in queues[key]?.waiters ?? [] where !waiter.waitsForPeople { wake(waiter, .retryLookup) }
             queues[key]?.waiters.removeAll { !$0.waitsForPeople }  // guard: wait-ends-with-a-question
         }
@@ -220,6 +229,7 @@ public struct AuthenticationQueues: Sendable {
             return
         }
         queue.waiters.removeFirst()
+        for index in queue.waiters.indices { queue.waiters[index].cannotTry = false }
         queues[key] = Queue(holder: next.fetch, client: next.client, waiters: queue.waiters)
         wake(next, .lease)
     }
@@ -235,34 +245,82 @@ public struct AuthenticationQueues: Sendable {
     // MARK: In-flight attempts
 
     /// See `InFlightAttempts.begin`.
-    /// - Parameter isKnown: whether the server has accepted the credential before.
-    mutating func beginAttempt(
-        of credential: LoginCredential, in space: ProtectionSpace, by fetch: FetchID, _ steering: Steering?,
-        isKnown: Bool, now: Duration
-    ) -> Bool {
-        let patience = isKnown ? Limits.knownVerdictWait : Limits.verdictWait  // guard: attempt-patience
-        return inFlightAttempts.begin(credential, in: space, by: fetch, steering, patience: patience, now: now)
+    mutating func beginAttempt(of login: InFlightAttempts.Login, by fetch: FetchID, now: Duration) -> Bool {
+        endAttempt(by: fetch, at: Challenger(login.space), except: login, now: now)
+        return inFlightAttempts.begin(login, by: fetch, now: now)
+    }
+
+    /// See `InFlightAttempts.end`.
+    mutating func endAttempt(
+        by fetch: FetchID, at challenger: Challenger, except login: InFlightAttempts.Login? = nil, now: Duration
+    ) {
+        resume(inFlightAttempts.end(by: fetch, at: challenger, except: login, now: now))
     }
 
     /// Ends the in-flight attempts of `fetch` in `space`, or in every space if `space` is `nil`, and wakes the fetches
-    /// that waited for the verdict.
+    /// that may now send the credential, or waited for its verdict.
     mutating func endAttempt(
-        by fetch: FetchID, in space: ProtectionSpace? = nil, _ verdict: InFlightAttempts.Verdict = .none
+        by fetch: FetchID, in space: ProtectionSpace? = nil, _ verdict: InFlightAttempts.Verdict = .none, now: Duration
     ) {
-        let news: QueueUpdate =
-            switch verdict {
-            case .accepted: .proven
-            case .taken: .taken
-            case .refused, .none: .retryLookup
-            }
-        for waiter in inFlightAttempts.end(by: fetch, in: space, verdict) {
-            wakes.append(
-                Wake(fetch: waiter.fetch, news: waiter.isOfItsServer ? news : .retryLookup, declined: []))
+        resume(inFlightAttempts.end(by: fetch, in: space, verdict, now: now))
+    }
+
+    private mutating func resume(_ woken: [InFlightAttempts.Woken]) {
+        for waiter in woken {
+            let news: QueueUpdate =
+                switch waiter.news {
+                case .admitted(let provenAt): .admitted(provenAt: provenAt)
+                case .refused: .retryLookup
+                }
+            wakes.append(Wake(fetch: waiter.fetch, news: news, declined: []))
         }
     }
 
-    /// Returns when a fetch that waits for a verdict may stop waiting.
-    func patienceEnd(of fetch: FetchID) -> Duration? { inFlightAttempts.patienceEnd(of: fetch) }
+    /// Forgets the credentials of attempts that have ended.
+    mutating func forgetEndedAttempts() { inFlightAttempts.forgetEnded() }
+
+    mutating func expire(now: Duration) { inFlightAttempts.expire(now: now) }
+
+    /// Whether time alone changes the state of attempts.
+    var hasAttempts: Bool { !inFlightAttempts.isEmpty }
+
+    // MARK: Slow verdicts
+
+    /// Records what the holder of a lease has sent. Returns the fetches that wait for the verdict, and may send it
+    /// themselves after a time.
+    mutating func recordTrial(_ trial: Trial, in key: Key, by fetch: FetchID) -> [FetchID] {
+        guard queues[key]?.holder == fetch else { return [] }
+        queues[key]?.trial = trial
+        return queues[key]?.waiters.map(\.fetch) ?? []
+    }
+
+    /// Returns what the holder of a lease has sent, if the waiting fetch may try that as well.
+    /// - Parameter isOwn: whether the fetch has the credential itself.
+    func trial(in key: Key, for fetch: FetchID, isOwn: Bool) -> Trial? {
+        guard let queue = queues[key], let trial = queue.trial,
+            let waiter = queue.waiters.first(where: { $0.fetch == fetch }), !waiter.cannotTry
+        else { return nil }
+        let isShared =
+            trial.login.credential.persistence != .none  // guard: trial-for-this-time
+            || waiter.client.isOfSameProgram(as: queue.client)
+        return isShared || isOwn ? trial : nil
+    }
+
+    /// Records that a waiting fetch cannot use what the holder of the lease has sent.
+    mutating func recordUselessTrial(in key: Key, for fetch: FetchID) {
+        guard let index = queues[key]?.waiters.firstIndex(where: { $0.fetch == fetch }) else { return }
+        queues[key]?.waiters[index].cannotTry = true
+    }
+
+    /// Returns when a waiting fetch may send a credential although others have no verdict on it; `nil` if there is no
+    /// such time.
+    func nextTry(of fetch: FetchID, at place: QueuePosition) -> Duration? {
+        switch place {
+        case .attempt: inFlightAttempts.nextTry(of: fetch)
+        case .queue(let key):
+            trial(in: key, for: fetch, isOwn: key.purpose == .own).flatMap { inFlightAttempts.nextTry(of: $0.login) }
+        }
+    }
 
     /// Wakes the fetches that wait for a credential for `space`, because the session cache received one from a fetch
     /// outside their queue.

@@ -179,6 +179,11 @@ extension SessionCache {
         accepted.entries(with: credential, for: space, owner: owner).first?.provenAt
     }
 
+    /// Returns the challenge for which the server last accepted exactly this credential; `nil` if unknown.
+    func digest(of credential: LoginCredential, for space: ProtectionSpace, owner: Partition?) -> DigestChallenge? {
+        accepted.entries(with: credential, for: space, owner: owner).first?.digest
+    }
+
     /// Whether `holder` has provided exactly this credential to the shared partition.
     func wasProvided(_ credential: LoginCredential, for space: ProtectionSpace, by holder: GrantBook.Holder) -> Bool {
         accepted.entries(with: credential, for: space, owner: nil).contains { entry in

@@ -32,12 +32,14 @@ public struct SessionCache: Sendable {
     /// Stores an accepted credential. Returns whether it is new. A credential whose memory is not locked against
     /// swapping is not stored.
     /// - Parameter digest: the challenge that the credential was accepted for.
-    /// - Parameter isProven: see `SessionEntry.provenAt`.
+    /// - Parameters:
+    ///   - isProven: see `SessionEntry.provenAt`.
+    ///   - sentAt: when the accepted request was sent; `nil` for now.
     @discardableResult
     mutating func remember(
         _ credential: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil,
         by provider: GrantBook.Holder? = nil, path: ExactText, digest: DigestChallenge?, isProven: Bool = true,
-        now: Duration
+        sentAt: Duration? = nil, now: Duration
     ) -> Bool {
         guard credential.secret.isLocked else { return false }  // guard: remember-locked-memory
         // The server may have found another path, in which the credential was accepted.
@@ -77,7 +79,7 @@ public struct SessionCache: Sendable {
                     ?? standing(of: credential, for: space, owner) ?? Standing(place: lastNumber))
         }
         entry.recordProvider(provider)
-        if isProven { entry.provenAt = now }
+        if isProven { entry.provenAt = sentAt ?? now }
         accepted.put(entry, replacing: previous?.number)
         if !staged.isEmpty {
             staged[challenger].removeAll {

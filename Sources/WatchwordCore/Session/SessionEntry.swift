@@ -18,8 +18,8 @@ struct SessionEntry: Sendable {
     var digest: DigestChallenge?
     let since: Duration
     var lastUse: Duration
-    /// When the server last checked the credential and accepted it. A response on an authenticated connection proves
-    /// nothing.
+    /// When the last request was sent whose credential the server has checked and accepted. A response on an
+    /// authenticated connection proves nothing.
     var provenAt: Duration?
     /// Set after a refusal that may not concern this credential: a 407 through a forwarding proxy can come from the
     /// server. The credential is then sent only after a challenge, and by one fetch at a time.
