@@ -130,7 +130,7 @@ import WatchwordProtocol
         let asked = try #require(desk.hear().of("auth/confirm").first)
         #expect(desk.answer(asked, #"{"allow":"no","stopAsking":true}"#).of("auth/challenge").isEmpty)
         let result = client.hear().replies.last?["result"]
-        #expect(result?["status"]?.integer == 401 && result?["noRespondent"]?.string == "stopped")
+        #expect(result?["status"]?.integer == 401 && result?["noRespondent"]?.string == "consentDenied")
         // At another site there is no refusal yet.
         let again = stage.connect(nil, pid: 3)
         _ = again.fetch("http://kept-too/")

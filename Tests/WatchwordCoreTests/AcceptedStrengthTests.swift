@@ -24,6 +24,28 @@ import WatchwordProtocol
         return run
     }
 
+    @Test("Rule D19: a challenge in a new realm names the former realm")
+    func aChallengeInANewRealmNamesTheFormerOne() throws {
+        var run = TableRun()
+        for (path, realm) in [("/a/b/c", "r"), ("/x", "s"), ("/a/y", "r")] {
+            let fetch = try run.fetch("http://h\(path)") { $0.preemption = .never }
+            run.challenge(fetch, "Basic realm=\"\(realm)\"")
+            if run.question(fetch) != nil { run.answer(fetch, user: "bob", "pw") }
+            run.respond(fetch, 200)
+        }
+        for (path, realm, former) in [
+            ("/a/b/d", "new", "r"), ("/x", "new", "s"), ("/a/b/d", "s", nil), ("/a/b/d", "r", nil),
+        ] as [(String, String, ExactText?)] {
+            let fetch = try run.fetch("http://h\(path)", client: 2) { $0.useStorage = false }
+            run.challenge(fetch, "Basic realm=\"\(realm)\"")
+            #expect(run.question(fetch)?.formerRealm == former, "\(path) \(realm)")
+            run.answer(fetch, .proceed)
+        }
+        let elsewhere = try run.fetch("http://i/", client: 2)
+        run.challenge(elsewhere)
+        #expect(run.question(elsewhere)?.formerRealm == nil)
+    }
+
     @Test func anItemWithoutARealmIsNotSentInTheClearInAnotherRealm() throws {
         let items = [item("1", ["user": "bob", "server": "h", "protocol": "http", "port": "80"], "pw")]
         var run = try loggedIn(items)

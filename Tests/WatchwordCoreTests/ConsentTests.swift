@@ -49,6 +49,23 @@ import WatchwordProtocol
         #expect(run.keptGrants.last?.map(\.subject) == (consent == .always ? [mailer] : nil))
     }
 
+    @Test("Rule G6: after a denial no agent is asked for a password, neither now nor by the next fetch")
+    func afterADenialNoAgentIsAsked() throws {
+        var run = try afterLogin()
+        for number in 2...3 {
+            let fetch = try run.fetch(client: number, subscription: nil, subject: mailer)
+            run.challenge(fetch)
+            #expect((run.confirmation(fetch) != nil) == (number == 2))
+            if number == 2 { run.confirm(fetch, .no) }
+            #expect(run.results[fetch]?.response.status == 401)
+            #expect(run.results[fetch]?.unanswered?.cause == .consentDenied)
+        }
+        let other = try run.fetch(client: 4, subscription: nil, subject: script)
+        run.challenge(other)
+        run.confirm(other, nil)
+        #expect(run.question(other) != nil, "no person has denied it")
+    }
+
     @Test("Rule G6: without consent the client is asked for a credential of its own", arguments: [Consent.no, nil])
     func withoutConsentTheClientIsAskedForItsOwn(consent: Consent?) throws {
         var run = try afterLogin()

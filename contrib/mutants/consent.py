@@ -5,6 +5,7 @@ from .statement import STATEMENT
 CONSENT = [
     ("consent-before-sending", "intent.plan.interaction == .none ? false : nil", "true", "WatchwordCoreTests.ConsentTests"),
     ("consent-without-respondent", "intent.plan.interaction == .none ? false : ", "", "WatchwordCoreTests.ConsentTests"),
+    ("consent-denied-asks-no-agent", " || consent.isDenied(in: space)", "", "WatchwordCoreTests.ConsentTests"),
     ("consent-no-is-no", "false", "true", "WatchwordCoreTests.ConsentTests"),
     ("consent-keyring", "if candidate.source == .session {", "if candidate.source != .session { return nil }; do {",
      "WatchwordCoreTests.ConsentTests"),

@@ -83,6 +83,18 @@ struct AcceptedStrength: Sendable {
         if order.count > Self.capacity { sites[order.removeFirst()] = nil }
     }
 
+    /// Returns the realm in which the challenger has accepted a login at this path, or nearest to it, if the realm of the
+    /// challenge is new; otherwise `nil`.
+    func formerRealm(before challenge: AnswerableChallenge, at challenger: Challenger, path: ExactText) -> ExactText? {
+        guard let site = sites[challenger], challenge.realm != nil,
+            !site.realms.contains(where: { $0.name == challenge.realm })  // guard: former-realm
+        else { return nil }
+        let known = site.realms.compactMap { realm in
+            realm.places.compactMap { $0.depth(above: path) }.max().map { (name: realm.name, depth: $0) }
+        }
+        return known.max { $0.depth < $1.depth }?.name
+    }
+
     /// Whether the challenger has accepted a stronger scheme before. If so, stored credentials are not used, but a
     /// respondent may answer.
     ///

@@ -72,6 +72,11 @@ public struct GrantBook: Sendable {
         return isSilent ? .no : nil
     }
 
+    /// Whether a person has denied the use until the session ends, rather than not answered.
+    func isDenied(_ use: Use, to access: Access) -> Bool {
+        grants[Challenger(use.space)].last { $0.use == use && $0.holder.isSame(as: access.holder) }?.consent == .no
+    }
+
     /// Records an answer other than `once`. Returns whether the permanent grants changed.
     mutating func record(_ consent: Consent, to use: Use, of access: Access, now: Duration) -> Bool {
         guard let subject = access.subject, consent != .once else { return false }

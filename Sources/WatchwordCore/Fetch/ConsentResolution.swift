@@ -6,6 +6,8 @@ struct ConsentResolution: Sendable {
     private let intent: FetchIntent
     /// The answers to the consent prompts of this fetch.
     private var said: [GrantBook.Use: Bool] = [:]
+    /// The uses that a person has denied, in this fetch or before.
+    private var denied: Set<GrantBook.Use> = []
 
     init(_ intent: FetchIntent) { self.intent = intent }
 
@@ -54,9 +56,15 @@ struct ConsentResolution: Sendable {
     /// Whether consent to `use` was denied in this fetch, or not given in time.
     func isRefused(_ use: GrantBook.Use?) -> Bool { use.map { said[$0] == false } ?? false }
 
+    /// Whether a person has denied the use of any credential of this space.
+    func isDenied(in space: ProtectionSpace) -> Bool { denied.contains { $0.space == space } }
+
     func isCertificateRefused(at server: Challenger) -> Bool { isRefused(Self.certificateUse(at: server)) }
 
-    mutating func refuse(_ use: GrantBook.Use) { said[use] = false }
+    mutating func refuse(_ use: GrantBook.Use, _ context: FetchContext) {
+        said[use] = false
+        if context.grants.isDenied(use, to: intent.access) { denied.insert(use) }
+    }
 
     /// Records the answer to a consent prompt; `nil` if there was none. A consent for longer than the subject may have
     /// is reduced to the longest allowed.
@@ -75,6 +83,7 @@ struct ConsentResolution: Sendable {
         }
         // A longer consent is looked up each time, since it can be revoked.
         if known == .once || known == .no { said[use] = known == .once }
+        if known == .no { denied.insert(use) }
     }
 }
 

@@ -35,6 +35,9 @@ extension CredentialSearch {
         challenge.isDowngrade =
             question.withholdsStored
             || question.asked.map { isDowngrade($0, challenger, context) } ?? false  // guard: downgrade-flag
+        challenge.formerRealm = question.asked.flatMap {
+            context.session.nonces.accepted.formerRealm(before: $0, at: challenger, path: chain.path(at: challenger))
+        }
         switch question.kind {
         case .login: break
         case .serverTrust(let facts): challenge.connection = .serverTrust(facts)

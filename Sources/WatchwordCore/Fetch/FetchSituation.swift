@@ -102,7 +102,7 @@ struct FetchSituation: Sendable {
         switch consent.consent(to: use, context) {
         case true?: return nil
         case false?:
-            consent.refuse(use)
+            consent.refuse(use, context)
             return .chooseAgain(question)
         case nil:
             guard let subject = intent.access.subject else { return .fail(.unexpectedEvent) }
@@ -161,7 +161,9 @@ struct FetchSituation: Sendable {
         if handlerCovers(space), !passed.contains(.handler) { return .handler }  // guard: handler-first, handler-passes
         guard intent.plan.interaction != .none, canAuthenticate(in: space) else { return nil }
         if intent.plan.subscription?.covers(space) == true, !passed.contains(.client) { return .client }
-        return passed.contains(.agents) ? nil : .agents
+        // The person who denied the use of a login would be asked to type it.
+        // guard: consent-denied-asks-no-agent
+        return passed.contains(.agents) || consent.isDenied(in: space) ? nil : .agents
     }
 
     /// Whether the handler is asked about challenges of this space. In the mode `classic`, it is asked about server

@@ -150,6 +150,11 @@ extension LoginResolution {
 
     private func noRespondent(_ question: Question) -> Unanswered.NoRespondent {
         if intent.plan.interaction == .none { return .interaction }
+        if let asked = question.asked, case .login(let offers, _) = question.kind,
+            search.situation.consent.isDenied(in: asked.protectionSpace(at: offers.challenger))
+        {
+            return .consentDenied
+        }
         let cause =
             question.declined.unasked[.agents] ?? (question.declined.contains(.agents) ? .noAgent : .canAuthenticate)
         let isUnsubscribed = [.handler, .client].contains { question.declined.unasked[$0] == .unsubscribed }

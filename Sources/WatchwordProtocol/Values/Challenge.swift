@@ -110,6 +110,9 @@ public struct Challenge: Sendable, Equatable {
     /// Whether the server has accepted a stronger scheme before: in this realm, or in any realm if a stored credential
     /// without a realm is withheld. Stored credentials are not used.
     public var isDowngrade = false
+    /// The realm in which the server has accepted a login at this path, if the realm of the challenge is new; otherwise
+    /// `nil`.
+    public var formerRealm: ExactText?
     /// Failed attempts of this fetch at this target, over all schemes.
     public var previousFailureCount: Int
     /// The allowed persistence of a credential that answers this challenge.
@@ -255,7 +258,8 @@ extension Challenge {
             "accepts": .array(accepts.map { .string($0) }),
             "persistenceAllowed": .array(persistenceAllowed.map { .string($0.rawValue) }),
             "sessionLimits": sessionLimits?.json,
-            "state": state?.json, "downgrade": isDowngrade ? true : nil, "login": login?.json,
+            "state": state?.json, "downgrade": isDowngrade ? true : nil, "formerRealm": formerRealm?.json,
+            "login": login?.json,
             "certificateException": exceptionalKey.map { .string(Hexadecimal.text($0)) },
             "namedProxy": namedProxy.map { .string($0) },
             "url": .string(url), "method": .string(method),

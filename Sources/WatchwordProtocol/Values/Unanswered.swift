@@ -34,6 +34,8 @@ public struct Unanswered: Sendable, Equatable {
         case noAgent
         /// A person stopped the questions of this program.
         case stopped
+        /// A person did not consent to the use of a stored credential.
+        case consentDenied
     }
 
     public struct Scheme: Sendable, Equatable {

@@ -55,4 +55,7 @@ enum SpaceText {
 
     /// Returns the realm; `nil` if there is none.
     static func realm(_ params: JSON) -> String? { params["protectionSpace"]?["realm"]?.string?.shortened }
+
+    /// Returns the realm that the site had here before; `nil` if this one is not new.
+    static func formerRealm(_ params: JSON) -> String? { params["formerRealm"]?.string?.shortened }
 }

@@ -59,6 +59,10 @@ extension TerminalQuestion {
         } else if params["downgrade"]?.boolean == true {
             lines.append("  It accepted a stronger scheme earlier: someone may be intercepting the connection.")
         }
+        if let former = SpaceText.formerRealm(params) {
+            lines.append(
+                "  The name of this login is new here; before, it was \"\(former)\". Its stored login is not used.")
+        }
         if let note = Self.knownUsersNote(params) { lines.append("  \(note)") }
         let problem = Self.problem(params)
         if let problem { lines.append("  \(problem)") }

@@ -39,6 +39,7 @@ enum UnansweredText {
         case .unsubscribed: "the client has stopped answering challenges"
         case .noAgent: "no agent answered"
         case .stopped: "the questions of this program are stopped (see watchword prompts list)"
+        case .consentDenied: "the use of the stored login was not permitted (see watchword grants list)"
         case nil: cause.shortened
         }
     }

@@ -135,6 +135,8 @@ class Question:
     persistence: tuple[str, ...] = ()
     session_limits: Optional[SessionLimits] = None
     is_downgrade: bool = False
+    #: The realm that the server had here before; empty if this one is not new.
+    former_realm: str = ""
     #: The hash of the public key of a server certificate that was accepted by exception, and a proxy that the program names. Questions
     #: that differ in them are about different servers.
     exceptional_key: str = ""
@@ -219,7 +221,7 @@ def _challenge(request_id: int, params: Message, now: float) -> Question:
         failures=failures if isinstance(failures, int) and failures > 0 else 0, problem=error.get("kind"),
         proposed_user=user if isinstance(user, str) else None, has_proposed_secret=proposed.get("hasPassword") is True,
         known_users=_known_users(params), persistence=_texts(params, "persistenceAllowed"), session_limits=_session_limits(params),
-        is_downgrade=params.get("downgrade") is True,
+        is_downgrade=params.get("downgrade") is True, former_realm=_text(params, "formerRealm"),
         exceptional_key=_text(params, "certificateException"), named_proxy=_text(params, "namedProxy"),
         weaknesses=_weaknesses(params, space), login=_login(params),
         issuers=_texts(space, "distinguishedNames"), chain=tuple(_certificate(one) for one in trust.get("chain", [])),

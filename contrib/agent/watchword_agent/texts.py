@@ -194,12 +194,15 @@ def failures(question: Question) -> Optional[str]:
 
 
 def downgrade(question: Question) -> Optional[str]:
-    """Returns a warning about a weak challenge or a downgrade, or `None`."""
+    """Returns a warning about a weak challenge, a downgrade or a new realm, or `None`."""
     for weakness in question.weaknesses:
         if weakness in _WEAKNESSES:
             return _("{weakness} Saved logins are not used here.").format(weakness=_(_WEAKNESSES[weakness]))
     if not question.is_downgrade:
-        return None
+        if not question.former_realm:
+            return None
+        return _("The name of this login is new here; before, it was “{realm}”. Saved logins of that name are not used.").format(
+            realm=shown(question.former_realm))
     if question.space.is_proxy:
         return _("This proxy has accepted a safer way to log in before. Someone may be intercepting the connection.")
     return _("This server has accepted a safer way to log in before. Someone may be intercepting the connection.")

@@ -19,7 +19,7 @@ export interface Head {
   bodyBytes: number | null
 }
 
-export type NoRespondent = 'interaction' | 'canAuthenticate' | 'unsubscribed' | 'noAgent' | 'stopped'
+export type NoRespondent = 'interaction' | 'canAuthenticate' | 'unsubscribed' | 'noAgent' | 'stopped' | 'consentDenied'
 export interface UnansweredScheme {
   scheme: string
   reason: 'noRealm' | 'noQop' | 'malformed' | 'notListed' | 'excluded' | 'needsTLS' | 'noTicket' | 'noRespondent'
@@ -103,6 +103,7 @@ export interface Challenge {
   knownUsers?: KnownUser[]
   state?: string
   downgrade?: true
+  formerRealm?: string
   certificateException?: string
   namedProxy?: string
   login?: TokenLogin

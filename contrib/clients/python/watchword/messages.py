@@ -8,7 +8,7 @@ AuthenticationMethod = Literal[
     "httpBasic", "httpDigest", "ntlm", "negotiate", "bearer", "other", "clientCertificate", "serverTrust"]
 Persistence = Literal["none", "forSession", "permanent"]
 CredentialSource = Literal["explicit", "url", "session", "keyring", "client", "agent", "ambient", "netrc", "command"]
-NoRespondent = Literal["interaction", "canAuthenticate", "unsubscribed", "noAgent", "stopped"]
+NoRespondent = Literal["interaction", "canAuthenticate", "unsubscribed", "noAgent", "stopped", "consentDenied"]
 
 
 class CertificateFacts(TypedDict):
@@ -137,6 +137,7 @@ class _Challenge(TypedDict, total=False):
     knownUsers: List[KnownUser]
     state: str
     downgrade: Literal[True]
+    formerRealm: str
     certificateException: str
     namedProxy: str
     login: TokenLogin

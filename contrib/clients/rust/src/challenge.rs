@@ -36,6 +36,8 @@ pub struct Challenge {
     /// The server has accepted a stronger scheme here before.
     #[serde(default)]
     pub downgrade: bool,
+    /// The realm in which the server has accepted a login here before, if this realm is new.
+    pub former_realm: Option<String>,
     /// The SHA-256 hash of the public key of the server's certificate, if it was accepted by exception.
     pub certificate_exception: Option<String>,
     /// The proxy to which the request goes, if the program names it.
