@@ -76,6 +76,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
         .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CDuktape", pkgConfig: "duktape", providers: [.apt(["duktape-dev"])]),
         // Loads libsecret when it is first needed.
         .target(name: "CSecretLoader"),
@@ -103,7 +104,7 @@ let package = Package(
             name: "Transfers",
             dependencies: [
                 "EventLoop", "Threads", "WatchwordCore", "WatchwordProtocol", "CCurl", "CGSSAPI", "CKeyDerivation",
-                "COpenSSL", "CPlatform",
+                "COpenSSL", "CPlatform", "CZlib",
             ],
             swiftSettings: strict),
         .target(

@@ -29,7 +29,11 @@ extension EasyHandle {
             CurlTransfer.at(owner).record(body: UnsafeRawBufferPointer(start: bytes, count: count)).result(count)
         }
         try set(CURLOPT_HEADERFUNCTION) { bytes, _, count, owner in
-            CurlTransfer.at(owner).record(header: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
+            let transfer = CurlTransfer.at(owner)
+            guard transfer.record(header: UnsafeRawBufferPointer(start: bytes, count: count)) else { return 0 }
+            // An empty line would end the response; libcurl ignores this one.
+            if transfer.hidesEndOfSection() { bytes?.pointee = CChar(UInt8(ascii: ":")) }
+            return count
         }
     }
 }

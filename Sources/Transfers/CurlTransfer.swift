@@ -14,7 +14,12 @@ final class CurlTransfer {
     private(set) var head: ResponseHead
     var body: ResponseBody
     var timing: TransferTiming
-    private var hasStartedAgain = false
+    private var decoder: BodyDecoder?
+    private let login: NegotiateLogin?
+    private var hasLeftConnection = false
+    private var hasDroppedExpectation = false
+    /// The size of the header sections up to the end of an interim response to CONNECT, until the next status line was read.
+    private var interimBytes: Int?
     /// Why a callback stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
     /// Receives this transfer when its response is ready for delivery.
@@ -28,7 +33,7 @@ final class CurlTransfer {
             let text = "cannot send the request's body again: it was not copied"
             throw TransferFailure(.internalError, text)
         }
-        (self.job, self.source, self.readyResponses) = (job, source, readyResponses)
+        (self.job, self.source, self.readyResponses, login) = (job, source, readyResponses, prepared.login)
         handle = try RequestHandle(job.request, prepared, from: template)
         connections = ConnectionRecord(job.request, prepared.certificate)
         head = ResponseHead(job.request)
@@ -83,6 +88,22 @@ final class CurlTransfer {
     }
 
     func record(body bytes: UnsafeRawBufferPointer) -> Recorded {
+        guard job.request.options.decompresses, let coding = head.headers.coding else { return store(bytes) }
+        let decoder = self.decoder ?? BodyDecoder(coding)
+        self.decoder = decoder
+        let recorded = decoder.decode(bytes) { store($0) }
+        guard recorded == .all, decoder.isBroken, !isBodyUnneeded else { return recorded }
+        stopped = .malformedResponse
+        return .stop
+    }
+
+    /// Whether a problem of the body does not matter, because the response may lead to another request.
+    private var isBodyUnneeded: Bool { head.isIntermediate && body.flow == nil }
+
+    /// Whether the body could not be decoded, or has ended too early for that.
+    var isUndecodable: Bool { decoder.map { !$0.isComplete } ?? !hasSafeContentCoding }
+
+    private func store(_ bytes: UnsafeRawBufferPointer) -> Recorded {
         if let flow = body.flow, flow.outcome != nil { return .stop }
         if timing.pausesDownload() { return .none }
         guard body.count + bytes.count <= largestBody else {
@@ -128,8 +149,32 @@ final class CurlTransfer {
         readyResponses.transfers.append(self)
     }
 
-    /// Whether libcurl may continue to read. Called for every byte of the body of a refused CONNECT.
-    func continues() -> Bool { head.passesRefusalByte() }
+    /// Whether libcurl may continue to read. Called for every byte of the response to CONNECT.
+    func continues() -> Bool {
+        if let bytes = interimBytes { readTunnelStatus(after: bytes) }
+        return head.passesRefusalByte()
+    }
+
+    /// Whether libcurl, which takes the end of an interim response to CONNECT for the end of the response, has to be kept from
+    /// seeing it.
+    func hidesEndOfSection() -> Bool {
+        guard head.isInterimOfTunnel, interimBytes == nil else { return false }
+        interimBytes = 0
+        // libcurl takes a second status line for an invalid field, unless it does not pass it on.
+        return (try? easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)) != nil
+    }
+
+    /// Lets libcurl pass on the fields of a response to CONNECT once it has read the status line behind an interim response.
+    private func readTunnelStatus(after bytes: Int) {
+        let received = easy.number(CURLINFO_HEADER_SIZE)
+        guard bytes > 0, received > bytes else {
+            interimBytes = received
+            return
+        }
+        interimBytes = nil
+        head.beginTunnelResponse(status: easy.connectStatus)
+        try? easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, false)
+    }
 
     /// Prepares the OpenSSL context of a new connection.
     func prepare(_ context: OpaquePointer) -> Bool {
@@ -158,18 +203,36 @@ final class CurlTransfer {
 
     /// Whether the transfer has to start again on a new connection. Nothing of its request was sent on the old one, which libcurl
     /// has closed.
-    func needsAnotherConnection(after code: CURLcode) -> Bool {
-        code == CURLE_ABORTED_BY_CALLBACK && connections.hasStrayInput && !hasStartedAgain
+    private func needsAnotherConnection(after code: CURLcode) -> Bool {
+        code == CURLE_ABORTED_BY_CALLBACK && connections.hasStrayInput && !hasLeftConnection
+    }
+
+    /// Whether the server refuses to be asked before the body is sent (RFC 9110 section 10.1.1), and has closed the connection.
+    private var hasRefusedExpectation: Bool {
+        head.refusedExpectations == 1 && headers.status == 417 && job.request.announcesBody && !hasDroppedExpectation
+            && !job.request.options.omittedHeaders.contains("expect")
+    }
+
+    func needsAnotherStart(after code: CURLcode) -> Bool {
+        needsAnotherConnection(after: code) || hasRefusedExpectation
     }
 
     /// Prepares the transfer to start again.
     func startAgain() throws(TransferFailure) {
-        hasStartedAgain = true
+        if hasRefusedExpectation {
+            hasDroppedExpectation = true
+            try handle.dropExpectation()
+        } else {
+            hasLeftConnection = true
+        }
         guard source?.rewind() ?? true else {
             throw TransferFailure(.requestBodyGone, "cannot send the request's body again: it was not copied")
         }
         head = ResponseHead(job.request)
         connections = ConnectionRecord(job.request, connections.certificate)
+        body = ResponseBody(job, login)
+        decoder = nil
+        stopped = nil
         try easy.set(CURLOPT_FRESH_CONNECT, true)
         try easy.set(CURLOPT_TIMEOUT_MS, max(1, (request.timeout - timing.elapsed()).wholeMilliseconds))
     }
@@ -185,10 +248,11 @@ final class CurlTransfer {
         // Only the status line and the end of the section decide something.
         guard appended == .edge else { return true }
         if head.headers.isComplete, head.headers.status == 401 { connections.recordEndPoint(on: easy) }
-        guard !head.isUnrequestedSwitch, head.framingProblem == nil, hasSafeContentCoding else {
+        guard !head.isUnrequestedSwitch, head.framingProblem == nil, hasSafeContentCoding || isBodyUnneeded else {
             stopped = .malformedResponse
             return false
         }
+        if head.headers.isComplete, head.isInBetween, isWaitLimited { readyResponses.intermediate.append(self) }
         if job.request.options.delivery == .fromHeader, body.flow == nil, head.isFinal(for: job.request),
             announcedBytes ?? .max > job.request.options.wholeBodyBytes
         {
@@ -204,6 +268,21 @@ final class CurlTransfer {
         readyResponses.ended.append(self)
     }
 
+    /// Whether the body of a challenge or a redirect is waited for only for a while. Then it is delivered while it is received, or
+    /// dropped if the response is that of a proxy to CONNECT.
+    private var isWaitLimited: Bool {
+        let isStreamable = job.request.options.delivery != .whole || !head.isFinalPeer
+        return isStreamable && !job.request.handshakes.contains { $0.scheme == .ntlm }
+    }
+
+    /// Delivers a challenge or a redirect whose body is slow.
+    /// - Returns: whether the body will be delivered as it is received.
+    func deliverHead() -> Bool {
+        guard head.isIntermediate, body.isInMemory, decoder?.isBroken != true else { return false }
+        startFlow()
+        return true
+    }
+
     private var hasSafeContentCoding: Bool {
         !job.request.options.decompresses || !head.hasBody(for: job.request.method) || head.headers.hasSafeContentCoding
     }
@@ -212,6 +291,8 @@ final class CurlTransfer {
 /// The transfers whose responses are ready for delivery, or have ended after 101. Filled by the callbacks.
 final class ReadyResponses {
     var transfers: [CurlTransfer] = []
+    /// The transfers with a challenge or a redirect, whose body may be missing yet.
+    var intermediate: [CurlTransfer] = []
     var ended: [CurlTransfer] = []
 }
 

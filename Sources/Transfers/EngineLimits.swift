@@ -55,9 +55,10 @@ enum EngineLimits {
     /// The bytes of a streamed body that are collected before they are sent to the reader; about half of a Unix socket's
     /// default buffer.
     static let sentChunkBytes = 96 << 10
-    /// libcurl's buffer for a body that is decompressed: libcurl decodes all of it at once, and buffers a thousand times as
-    /// much if the transfer pauses.
-    static let compressedChunkBytes = 2 << 10
+    /// The smallest buffer of libcurl for a body with a limited rate.
+    static let pacedChunkBytes = 2 << 10
+    /// The time after which the body of a challenge or a redirect is not waited for.
+    static let intermediateBodySeconds = 2
     /// The time without any byte of a streamed body after which the transfer fails.
     static let stallSeconds = 300
 }

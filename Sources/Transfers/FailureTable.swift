@@ -4,8 +4,10 @@ internal import WatchwordProtocol
 
 extension TransferFailure {
     /// Maps libcurl's result codes to the few kinds that clients distinguish.
-    /// - Parameter limit: the timeout that the transfer had.
-    init(_ code: CURLcode, for request: SharedRequest, limit: Duration, errorText: String) {
+    /// - Parameters:
+    ///   - limit: the timeout that the transfer had.
+    ///   - hasSent: whether a part of a request was sent.
+    init(_ code: CURLcode, for request: SharedRequest, limit: Duration, errorText: String, hasSent: Bool) {
         let kind: Kind =
             switch code {
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameNotResolved
@@ -13,15 +15,18 @@ extension TransferFailure {
             case CURLE_OPERATION_TIMEDOUT: .timedOut
             case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS: .serverNotTrusted
             case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
-                CURLE_SSL_ENGINE_INITFAILED:
+                CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CLIENTCERT, CURLE_SSL_SHUTDOWN_FAILED:
                 .tlsFailed
             case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM,
                 CURLE_HTTP2:
                 .connectionLost
-            case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING: .malformedResponse
+            case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR:
+                .malformedResponse
             case CURLE_SEND_FAIL_REWIND: .requestBodyGone
             case CURLE_OUT_OF_MEMORY: .outOfMemory
-            default: .internalError
+            // libcurl has codes for many faults of a response, some of them surprising.
+            // guard: response-is-no-internal-error
+            default: hasSent ? .malformedResponse : .internalError
             }
         let wireCause: FailureCause? =
             switch code {
@@ -31,11 +36,17 @@ extension TransferFailure {
             case CURLE_RECV_ERROR: .receiveFailed
             case CURLE_HTTP2, CURLE_HTTP2_STREAM: .http2
             case CURLE_UNSUPPORTED_PROTOCOL: .notHTTP
-            case CURLE_WEIRD_SERVER_REPLY: .malformedHeader
-            case CURLE_BAD_CONTENT_ENCODING: .badContentCoding
+            // The second one for a line without a field name.
+            case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_FUNCTION_ARGUMENT: .malformedHeader
+            case CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR: .badContentCoding
             default: nil
             }
-        let reason = errorText.isEmpty ? TransferLibrary.description(of: code) : errorText.shortened
+        let reason =
+            switch code {
+            case CURLE_BAD_FUNCTION_ARGUMENT: "invalid header line"
+            case CURLE_WRITE_ERROR: "it cannot be decoded"
+            default: errorText.isEmpty ? TransferLibrary.description(of: code) : errorText.shortened
+            }
         self.init(kind, "\(kind.sentence(request, limit)) (\(reason))", wireCause: wireCause)
     }
 }

@@ -22,6 +22,10 @@ struct HeaderLines {
             }
             let hasAccept = request.headers.firstValue(of: "Accept") != nil
             if request.options.omittedHeaders.contains("accept") && !hasAccept { try append(line: "Accept:") }
+            // libcurl decodes a body only if it writes this field itself; see `BodyDecoder`.
+            if request.options.decompresses && request.headers.firstValue(of: "Accept-Encoding") == nil {
+                try append(line: "Accept-Encoding: ", ResponseHeaders.codings.joined(separator: ", "))
+            }
             // Otherwise libcurl would send the bytes of another protocol in chunks.
             if request.options.switchesProtocol { try append(line: "Transfer-Encoding:") }
             if hasBody && request.headers.firstValue(of: "Content-Type") == nil { try append(line: "Content-Type:") }
@@ -30,6 +34,9 @@ struct HeaderLines {
             throw error
         }
     }
+
+    /// Makes libcurl send the body without asking the server before.
+    mutating func dropExpectation() throws(TransferFailure) { try append(line: "Expect:") }
 
     /// The lines for the proxy only.
     init(_ proxy: ProxyRequest?, login: Secret?) throws(TransferFailure) {

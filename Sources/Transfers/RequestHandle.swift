@@ -34,6 +34,12 @@ struct RequestHandle {
         }
     }
 
+    /// Makes libcurl send the body without asking the server before.
+    mutating func dropExpectation() throws(TransferFailure) {
+        try lines.dropExpectation()
+        try easy.set(CURLOPT_HTTPHEADER, lines)
+    }
+
     /// libcurl's description of the failure; empty if it gave none.
     var errorText: String { String(cString: errorBuffer) }
 

@@ -89,17 +89,12 @@ extension EasyHandle {
         try set(CURLOPT_NOPROXY, "*")
     }
 
-    /// Sets the content codings, the speed limits and the size of the receive buffer.
+    /// Sets the speed limits and the size of the receive buffer.
     private func pace(_ request: SharedRequest) throws(TransferFailure) {
-        if request.options.decompresses {
-            try set(CURLOPT_ACCEPT_ENCODING, ResponseHeaders.codings.joined(separator: ", "))
-        }
         // This limits a request body that is passed to libcurl as a whole; `RateLimiter` limits the others.
         if let limit = request.options.maxBytesPerSecond { try set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: limit) }
-        if request.options.decompresses {
-            try set(CURLOPT_BUFFERSIZE, EngineLimits.compressedChunkBytes)
-        } else if let limit = request.options.maxBytesPerSecond {
-            try set(CURLOPT_BUFFERSIZE, min(max(limit / 16, EngineLimits.compressedChunkBytes), 16 << 10))
+        if let limit = request.options.maxBytesPerSecond {
+            try set(CURLOPT_BUFFERSIZE, min(max(limit / 16, EngineLimits.pacedChunkBytes), 16 << 10))
         } else if request.options.delivery == .fromHeader {
             // Most responses through a front are small, and clearing a large buffer takes longer than they do.
             let isSmall = request.options.wholeBodyBytes >= 0

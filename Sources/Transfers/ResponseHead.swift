@@ -10,6 +10,8 @@ struct ResponseHead {
     private(set) var isFinalPeer: Bool
     /// See `TransferOptions.switchesProtocol`.
     private let switchesProtocol: Bool
+    /// The responses with status 417. After the first one on a connection that stays open, libcurl repeats the request itself.
+    private(set) var refusedExpectations = 0
     /// A lower bound of the bytes that libcurl has read from the body of a refused CONNECT.
     private var refusalBytes = 0
 
@@ -23,6 +25,15 @@ struct ResponseHead {
     mutating func beginOrigin() {
         isFinalPeer = true
         headers = ResponseHeaders()
+    }
+
+    /// Whether a response to CONNECT has ended that another one follows (RFC 9110 section 15.2).
+    var isInterimOfTunnel: Bool { !isFinalPeer && headers.isComplete && (100...199).contains(headers.status) }
+
+    /// Called when libcurl has read the status line of the response to CONNECT that follows an interim one.
+    mutating func beginTunnelResponse(status: Int) {
+        headers = ResponseHeaders()
+        _ = Array("HTTP/1.1 \(status)\r\n".utf8).withUnsafeBytes { headers.append($0) }
     }
 
     /// Called when the transfer uses an existing connection to the origin.
@@ -44,7 +55,9 @@ struct ResponseHead {
         refusalBytes = 0
         guard headers.append(line) else { return .tooLarge }
         guard ntlm.receive(line, of: headers) else { return .refused }  // guard: ntlm-challenge-is-looked-at
-        return headers.isAtStart || headers.isComplete ? .edge : .field
+        guard headers.isAtStart || headers.isComplete else { return .field }
+        if headers.isComplete && headers.status == 417 && isFinalPeer { refusedExpectations += 1 }
+        return .edge
     }
 
     /// Records that libcurl opens a connection, and returns whether it may.
@@ -63,7 +76,20 @@ struct ResponseHead {
         guard request.options.delivery != .whole, headers.isComplete, headers.status >= 200 || isSwitch else {
             return false
         }
-        return isFinalPeer && !isInBetween && !(headers.status == 417 && request.announcesBody)
+        guard isFinalPeer, !isInBetween, !(headers.status == 417 && request.announcesBody) else { return false }
+        // The body must not be used before its proof was checked, and the login not be stored.
+        // guard: rspauth-over-the-body
+        return !request.proofs.contains { $0.coversBody(headers.fields) } || isTooLargeForProof
+    }
+
+    /// Whether the response has announced a body that cannot be delivered complete.
+    private var isTooLargeForProof: Bool {
+        headers.fields.firstValue(of: "Content-Length").flatMap { Int($0) } ?? 0 > EngineLimits.wholeBodyBytes
+    }
+
+    /// Whether the response may lead to another request; then its body does not matter. libcurl continues a login by NTLM itself.
+    var isIntermediate: Bool {
+        headers.isComplete && isInBetween && isFinalPeer && ntlm.endOfTransfer.map { $0.reason == .refused } ?? true
     }
 
     /// Whether the response is a challenge or a redirect.

@@ -19,17 +19,28 @@ struct ResponseHeaders {
 
     private static let usualFields = 16
 
-    /// The accepted content codings: both expand at most about a thousandfold. libcurl decodes everything it has read at once,
-    /// and a kilobyte of Brotli or Zstandard, or of two codings applied in turn, may expand to gigabytes.
+    /// The accepted content codings: both expand at most about a thousandfold. A kilobyte of Brotli or Zstandard, or of two codings
+    /// applied in turn, may expand to gigabytes.
     static let codings = ["gzip", "deflate"]
 
     /// Whether the body has at most one content coding, and one of `codings`.
     var hasSafeContentCoding: Bool {
-        let given = fields.values(of: "Content-Encoding").flatMap { $0.split(separator: ",") }
-            .map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() }
-            .filter { $0 != "identity" && $0 != "none" }
         // guard: response-codings
-        return given.count <= 1 && given.allSatisfy { Self.codings.contains($0) || $0 == "x-gzip" }
+        givenCodings.count <= 1 && givenCodings.allSatisfy { Self.codings.contains($0) || $0 == "x-gzip" }
+    }
+
+    /// The content coding of the body that has to be decoded; `nil` if there is none, or none that is decoded.
+    var coding: BodyDecoder.Coding? {
+        guard hasSafeContentCoding, let given = givenCodings.first else { return nil }
+        return given == "deflate" ? .deflate : .gzip
+    }
+
+    private var givenCodings: [String] {
+        fields.values(of: "Content-Encoding").flatMap { field in
+            field.split(separator: ",").map { $0.trimmingBlanks.lowercased() }.filter { name in
+                name != "identity" && name != "none" && !name.isEmpty
+            }
+        }
     }
 
     /// Whether the body has a content coding.
@@ -59,6 +70,9 @@ struct ResponseHeaders {
                 length = number
             }
         }
+        // libcurl would take a larger one for no length (RFC 9110 section 8.6).
+        // guard: framing-length-limit
+        if let length, Int64(length) == nil { return "its Content-Length is too large" }
         // guard: framing-locations
         guard (300...399).contains(status), fields.values(of: "Location").count > 1 else { return nil }
         return "it has several Location fields"

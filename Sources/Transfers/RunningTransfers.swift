@@ -58,6 +58,13 @@ struct RunningTransfers {
         return readyResponses.transfers.filter { transfers[$0.id] != nil }
     }
 
+    /// Removes and returns the transfers that have received a challenge or a redirect.
+    mutating func takeIntermediate() -> [CurlTransfer] {
+        guard !readyResponses.intermediate.isEmpty else { return [] }
+        defer { readyResponses.intermediate = [] }
+        return readyResponses.intermediate
+    }
+
     /// Removes and returns the transfers that have ended after 101, although libcurl continues to send.
     func takeEnded() -> [CurlTransfer] {
         guard !readyResponses.ended.isEmpty else { return [] }

@@ -162,7 +162,7 @@ public final class TransferEngine {
         if !sources.isEmpty { serveSources() }
         while let (easy, code) = pool.multi.nextFinished() {
             let transfer = CurlTransfer.at(easy.owner)
-            if transfer.needsAnotherConnection(after: code) {
+            if transfer.needsAnotherStart(after: code) {
                 startAgain(transfer)
                 continue
             }
@@ -171,6 +171,7 @@ public final class TransferEngine {
             if opened == 0 && code == CURLE_OK { figures.connectionsReused += 1 }
             end(transfer.id, transfer.outcome(code))
         }
+        for transfer in running.takeIntermediate() where running[transfer.id] != nil { limitWait(for: transfer) }
         for transfer in running.takeEnded() where running[transfer.id] != nil {
             end(transfer.id, transfer.outcome(CURLE_OK))
         }
@@ -179,7 +180,22 @@ public final class TransferEngine {
         pools.closeUnused()
     }
 
-    /// Sends the request of a transfer on a new connection, because something has arrived on the old one before the request.
+    /// Delivers a challenge or a redirect after a while, although its body is missing: the body must not decide the outcome.
+    private func limitWait(for transfer: CurlTransfer) {
+        let timer = LoopTimer(on: loop) { [unowned self, unowned transfer] in
+            guard !transfer.body.isDelivered else { return }
+            if transfer.deliverHead() {
+                deliverReadyResponses()
+            } else {
+                end(transfer.id, transfer.outcome(CURLE_OPERATION_TIMEDOUT))
+            }
+        }
+        timer.set(in: .seconds(EngineLimits.intermediateBodySeconds))
+        transfer.timing.waiting?.cancel()
+        transfer.timing.waiting = timer
+    }
+
+    /// Sends the request of a transfer again; see `CurlTransfer.needsAnotherStart`.
     private func startAgain(_ transfer: CurlTransfer) {
         guard let pool = transfer.pool.take() else { return }
         pool.remove(transfer)
@@ -208,6 +224,7 @@ public final class TransferEngine {
         let isRelayed = openTunnel(of: transfer, outcome)
         transfer.source?.isPaused = false
         transfer.timing.resuming?.cancel()
+        transfer.timing.waiting?.cancel()
         if transfer.body.isDelivered {
             transfer.body.flow?.end(outcome.map { _ in }, trailers: transfer.headers.trailers)
             transfer.pool?.multi.hold(-1)

@@ -17,7 +17,10 @@ extension CurlTransfer {
     }
 
     private func result(_ code: CURLcode) -> TransferPort.Outcome {
-        if let stopped { return .failure(stoppedFailure(stopped)) }
+        // The challenge or the redirect counts, not its body.
+        // guard: body-in-between
+        let isHeadEnough = head.isIntermediate && !body.isDelivered
+        if let stopped, !(isHeadEnough && stopped.isOfBody) { return .failure(stoppedFailure(stopped)) }
         if code != CURLE_OK && connections.hasStrayInput { return .failure(strayInput) }
         if let changedChannel = connections.changedChannel { return .failure(channelChanged(changedChannel)) }
         if code != CURLE_OK, let failure = connections.gate.failure(for: request) { return .failure(failure) }
@@ -32,7 +35,7 @@ extension CurlTransfer {
             // guard: connect-refusal-complete
             return headers.isComplete ? .success(response(isFromProxy: true)) : .failure(failure(code))
         }
-        guard code == CURLE_OK else { return .failure(failure(code)) }
+        guard code == CURLE_OK || isHeadEnough else { return .failure(failure(code)) }
         if request.options.opensTunnel { return .success(openedTunnel) }
         guard headers.status > 0 else {
             return .failure(
@@ -54,8 +57,20 @@ extension CurlTransfer {
                     cause: .serverProofWrong))
         }
         if let failure = wrongProof { return .failure(failure) }  // guard: rspauth-of-open-body
+        let isAtEnd = body.flow == nil || body.isDelivered
+        let bodyProblem = isAtEnd ? self.bodyProblem(code) : nil
+        if let bodyProblem, !isHeadEnough { return .failure(bodyProblem) }
         let hasPlainProxy = !request.isTunnelled && request.proxy.map { $0.kind != .socks5h } ?? false
-        return .success(response(isFromProxy: hasPlainProxy && headers.status == 407))
+        var response = response(isFromProxy: hasPlainProxy && headers.status == 407)
+        response.bodyFailure = bodyProblem
+        return .success(response)
+    }
+
+    /// Why the body is not complete; `nil` if it is.
+    private func bodyProblem(_ code: CURLcode) -> TransferFailure? {
+        if let stopped { return stoppedFailure(stopped) }
+        if code != CURLE_OK { return failure(code) }
+        return isUndecodable ? stoppedFailure(.malformedResponse) : nil
     }
 
     /// The failure for a wrong Digest proof (rspauth). Checked here only if the body is streamed or in a store; otherwise the
@@ -131,7 +146,9 @@ extension CurlTransfer {
         }
         var failure =
             proxyFailure(code)
-            ?? TransferFailure(code, for: request, limit: timeLimit, errorText: handle.errorText)
+            ?? TransferFailure(
+                code, for: request, limit: timeLimit, errorText: handle.errorText,
+                hasSent: easy.number(CURLINFO_REQUEST_SIZE) > 0)
         if let facts = connections.origin?.refusal {
             failure = TransferFailure(.serverNotTrusted, for: request, facts)
         } else if isAboutClientCertificate(failure.kind) {
@@ -152,12 +169,14 @@ extension CurlTransfer {
     ///
     /// In TLS 1.3 the failure occurs after the handshake (RFC 8446 section 4.4.2.4), and the alert may be lost because data has
     /// been sent meanwhile. Without the alert, the loss of the connection may also mean that the server has processed the
-    /// request. Then the result is `true` for safe methods only, because it may lead to another attempt.
+    /// request. Then the result is `true` only if nothing was sent or the method is safe, because it may lead to
+    /// another attempt.
     private func isAboutClientCertificate(_ kind: TransferFailure.Kind) -> Bool {
         guard let tls = connections.origin, tls.certificateRequest != nil, headers.status == 0 else { return false }
         if tls.hasRefusedRequest { return true }
         if let alert = tls.alert { return TransferFailure.certificateAlerts.contains(alert) }
-        return kind == .connectionLost && tls.refusesAfterHandshake && request.isSafe
+        return kind == .connectionLost && tls.refusesAfterHandshake
+            && (request.isSafe || easy.number(CURLINFO_REQUEST_SIZE) == 0)
     }
 
     /// Whether CURLE_OUT_OF_MEMORY means a header line over libcurl's limit, and not a lack of memory.
@@ -191,8 +210,11 @@ extension CurlTransfer {
     }
 
     private func stoppedFailure(_ kind: TransferFailure.Kind) -> TransferFailure {
-        let isCoding = kind == .malformedResponse && !head.isUnrequestedSwitch && head.framingProblem == nil
-        return TransferFailure(kind, limitText(kind), wireCause: isCoding ? .badContentCoding : nil)
+        var cause: FailureCause?
+        if kind == .malformedResponse && !head.isUnrequestedSwitch {
+            cause = head.framingProblem == nil ? .badContentCoding : .malformedHeader
+        }
+        return TransferFailure(kind, limitText(kind), wireCause: cause)
     }
 
     private func limitText(_ kind: TransferFailure.Kind) -> String {
@@ -204,7 +226,9 @@ extension CurlTransfer {
         case .malformedResponse where head.framingProblem != nil:
             "malformed response from \(request.url.origin.text): \(head.framingProblem ?? "")"
         case .malformedResponse:
-            "the response from \(request.url.origin.text) has an unrequested content coding"
+            headers.hasSafeContentCoding
+                ? "malformed response from \(request.url.origin.text): its body cannot be decoded, or ends too early"
+                : "the response from \(request.url.origin.text) has an unrequested content coding"
         case .headersTooLarge:
             "the header of the response from \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes"
         case .quotaExceeded:
@@ -213,6 +237,16 @@ extension CurlTransfer {
             "no disk space for the body of the response from \(request.url.origin.text)"
         default:
             "the response from \(request.url.origin.text) is larger than \(largestBody) bytes"
+        }
+    }
+}
+
+extension TransferFailure.Kind {
+    /// Whether a transfer that was stopped for this reason had received the header section.
+    fileprivate var isOfBody: Bool {
+        switch self {
+        case .bodyTooLarge, .quotaExceeded, .outOfMemory, .headersTooLarge: true
+        default: false
         }
     }
 }
@@ -233,5 +267,5 @@ extension TransferFailure {
 
 extension EasyHandle {
     /// The status of the proxy's response to CONNECT; 0 if there was none.
-    fileprivate var connectStatus: Int { number(CURLINFO_HTTP_CONNECTCODE) }
+    var connectStatus: Int { number(CURLINFO_HTTP_CONNECTCODE) }
 }

@@ -10,6 +10,8 @@ struct TransferTiming {
     /// The time at which the transfer has to be resumed; `nil` if no rate limit has paused it.
     var pausedUntil: ContinuousClock.Instant?
     var resuming: LoopTimer?
+    /// Ends the wait for the body of a challenge or a redirect.
+    var waiting: LoopTimer?
 
     init(_ request: SharedRequest) {
         down = request.options.maxBytesPerSecond.map { RateLimiter(bytesPerSecond: $0, now: start) }

@@ -179,7 +179,7 @@ def test_temporary_files_of_one_connection_have_a_quota(stage, kind):
 def test_a_larger_body_is_too_large(stage):
     server, _ = refusing(65, 401, 'WWW-Authenticate: Basic realm="Staff"')
     stage.server(server)
-    error = stage.client().fetch(server.url + "/")["error"]
+    error = stage.client().fetch(server.url + "/", auth={"interaction": "none"})["error"]
     assert error["data"]["kind"] == "tooLarge" and str(64 << 20) in error["message"]
 
 

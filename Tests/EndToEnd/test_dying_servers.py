@@ -1,5 +1,5 @@
 """Servers and proxies that disconnect after each byte of a response with a challenge: one reply to each fetch, a result only if
-the response was complete, and no password but the fetch's own at any server."""
+the response, or the header section of a challenge, was complete, and no password but the fetch's own at any server."""
 import itertools
 import os
 
@@ -80,8 +80,10 @@ class Run:
         assert len(replies) == len(set(replies)), "a request was answered twice"
         watch = lambda: self.client.call("server/status")["result"]["engine"]["running"]  # noqa: E731
         eventually(lambda: watch() == 0, "transfers are still running")
-        # The broker notices that an idle connection was closed when the next fetch would use it.
-        eventually(lambda: self.broker.descriptors <= self.descriptors + 2, lambda: f"{self.broker.descriptors} of {self.descriptors}")
+        # The broker notices that an idle connection was closed when the next fetch would use it. Fetches that overlapped have left
+        # connections that are open at both ends.
+        most = self.descriptors + 2 + AT_ONCE // 2
+        eventually(lambda: self.broker.descriptors <= most, lambda: f"{self.broker.descriptors} of {self.descriptors}")
 
 
 def every(what, length, stride=1):
@@ -93,6 +95,11 @@ def check_outcomes(found, whole):
     """Checks that responses with at least this many bytes give a result. A reset can overtake the last bytes."""
     for number, cut, came in found:
         assert came == (cut.at >= whole) or (cut.at >= whole and cut.resets), (number, cut, came)
+
+
+def needed(server, what):
+    """Returns the number of bytes that are needed of a response: of a challenge, the header section."""
+    return server.lengths[what] - len({401: b"please log in", 407: b"who are you?"}.get(what, b""))
 
 
 def passwords(stage, server=None):
@@ -109,8 +116,8 @@ def test_a_server_dies_after_each_byte(stage, way):
     stage.allow(own.secret, server)
     run = Run(stage, lambda number: f"{server.url}/{number:05}/page", own)
     found = run.cut(server, every(401, server.lengths[401]))
-    check_outcomes(found, server.lengths[401])
-    # A fetch whose 401 was cut is not asked about, and sends no password.
+    check_outcomes(found, needed(server, 401))
+    # A fetch whose 401 was cut in its header section is not asked about, and sends no password.
     dead = {number for number, _, came in found if not came}
     said = {number_of(request) for request in server.requests if request.authorization}
     assert dead.isdisjoint(number for number, _ in run.asked) and dead.isdisjoint(said)
@@ -129,7 +136,7 @@ def test_a_proxy_dies_after_each_byte(stage, what):
     run = Run(stage, lambda number: f"http://server.test:{server.port}/{number:05}/page", own, proxy.url, of_proxy,
               DEATHS | {"proxyFailed"})
     found = run.cut(proxy, every(what, proxy.lengths[what]))
-    check_outcomes(found, proxy.lengths[what])
+    check_outcomes(found, needed(proxy, what))
     dead = {number for number, _, came in found if not came}
     if what == 407:
         assert dead.isdisjoint(number for number, _ in run.asked)
@@ -150,8 +157,7 @@ def test_a_proxy_dies_after_each_byte_of_a_tunnel(stage, certificates):
     run = Run(stage, lambda number: f"https://s{number:05}.tunnel.test:{server.port}/{number:05}/page", own, proxy.url, of_proxy,
               DEATHS | {"proxyFailed", "tlsFailed"}, warm=KINDS + 2, options=["--ca-file", str(certificates / "ca.pem")])
     found = run.cut(proxy, every(407, proxy.lengths[407]))
-    # libcurl does not deliver the body of this response.
-    check_outcomes(found, proxy.lengths[407] - len(b"who are you?"))
+    check_outcomes(found, needed(proxy, 407))
     dead = {number for number, _, came in found if not came}
     assert dead.isdisjoint(number for number, _ in run.asked)
     assert dead.isdisjoint(number_of(request) for request in proxy.requests if request.header("Proxy-Authorization"))
@@ -171,7 +177,7 @@ def test_a_server_dies_after_each_byte_over_tls(stage, certificates, what):
     run = Run(stage, lambda number: f"{server.url}/{number:05}/page", own, kinds=DEATHS | {"tlsFailed"},
               options=["--ca-file", str(certificates / "ca.pem")])
     found = run.cut(server, every(what, server.lengths[what], 3))
-    check_outcomes(found, server.lengths[what])
+    check_outcomes(found, needed(server, what))
     if what == 401:
         dead = {number for number, _, came in found if not came}
         assert dead.isdisjoint(number for number, _ in run.asked)

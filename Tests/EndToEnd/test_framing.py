@@ -1,8 +1,12 @@
-"""The length and the target of a response must be unambiguous; and trailers after a body."""
+"""The length and the target of a response must be unambiguous; trailers after a body; and the bodies of challenges and redirects."""
+import gzip
+import time
+
 import pytest
 from rig.bodies import Download
 from rig.client import password_answer
 from rig.scripted import DigestCheck, ScriptedServer, response
+from rig.streams import StreamServer
 
 
 def raw(status, *fields, body=b"ok"):
@@ -118,6 +122,18 @@ def test_rule_d15_a_wrong_proof_after_or_about_the_body_fails_the_fetch(digest, 
         assert len(asked) == number, "nothing is remembered"
 
 
+@pytest.mark.parametrize("in_steps", [False, True])
+@pytest.mark.parametrize("proof", ["wrong", "of another body"])
+def test_rule_d15_a_large_body_is_checked_before_it_is_delivered(digest, in_steps, proof):
+    check, server, client, asked = digest(False, qop="auth-int", proof=proof, body=bytes(3 << 20))
+    for number in [1, 2]:
+        if in_steps:
+            assert Download(client, server.url).failure() == "serverNotAuthentic"
+        else:
+            assert client.fetch(server.url)["error"]["data"]["kind"] == "serverNotAuthentic"
+        assert len(asked) == number, "nothing is remembered"
+
+
 @pytest.mark.parametrize("body", [b"welcome", LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("in_steps", [False, True])
 @pytest.mark.parametrize("qop", ["auth", "auth-int"])
@@ -132,3 +148,63 @@ def test_rule_d14_and_d15_a_right_proof_and_the_next_nonce_after_the_body_are_us
             assert client.fetch(server.url)["result"]["status"] == 200
     assert len(asked) == 1 and len(server.requests) == 4
     assert check.counts == {f"nonce{number}": 1 for number in range(1, 4)} and check.problems == []
+
+
+FAULTS = {
+    "cut": ["Content-Length: 921", b"abc", None],
+    "cut-chunk": ["Transfer-Encoding: chunked", b"9\r\nabc", None],
+    "bad-chunk": ["Transfer-Encoding: chunked", b"zz\r\n", None],
+    "bad-gzip": ["Content-Encoding: gzip\r\nContent-Length: 3", b"abc"],
+    "cut-gzip": ["Content-Encoding: gzip\r\nContent-Length: 9", gzip.compress(b"no")[:9]],
+    "unknown-coding": ["Content-Encoding: br\r\nContent-Length: 3", b"abc"],
+    "unknown-transfer-coding": ["Transfer-Encoding: compress", b"abc", None],
+    "slow": ["Content-Length: 9", b"abc", StreamServer.WAIT],
+    "too-large": ["Connection: close", *[bytes(1 << 20)] * 65, None],
+}
+
+
+def faulty(start, fault):
+    head, *parts = FAULTS[fault]
+    return [f"HTTP/1.1 {start}\r\n{head}\r\n\r\n".encode(), *parts]
+
+
+@pytest.mark.parametrize("in_steps", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("start", ['401 No\r\nWWW-Authenticate: Basic realm="r"', "302 Go\r\nLocation: /there"], ids=["challenge", "redirect"])
+def test_the_body_of_a_challenge_or_redirect_decides_nothing(stage, start, fault, in_steps):
+    def handle(request):
+        return response(200, b"welcome") if request.header("Authorization") or request.target == "/there" else faulty(start, fault)
+
+    server, asked = stage.server(StreamServer(handle)), []
+    client = stage.client(answer=lambda params: asked.append(params) or password_answer("bob", "x", persistence="none"))
+    began = time.monotonic()
+    if in_steps:
+        assert Download(client, server.url, decompress=True).attach().read() == b"welcome"
+    else:
+        assert client.fetch(server.url, decompress=True)["result"]["body"]["value"] == "welcome"
+    assert len(asked) == start.startswith("401") and time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("fault", ["cut", "bad-chunk", "bad-gzip", "cut-gzip", "unknown-coding"])
+def test_a_broken_challenge_that_becomes_the_result_is_no_result(stage, fault):
+    server = stage.server(StreamServer(lambda request: faulty('401 No\r\nWWW-Authenticate: Basic realm="r"', fault)))
+    client = stage.client(answer=lambda params: {"action": "continue"})
+    error = client.fetch(server.url, decompress=True)["error"]["data"]
+    assert error["kind"] in {"connectionLost", "malformedResponse"} and error["cause"], error
+
+
+def test_a_slow_challenge_that_becomes_the_result_is_delivered(stage):
+    def handle(request):
+        yield b'HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm="r"\r\nContent-Length: 6\r\n\r\nabc'
+        time.sleep(3)
+        yield b"def"
+
+    client = stage.client(answer=lambda params: {"action": "continue"})
+    server = stage.server(StreamServer(handle))
+    assert Download(client, server.url).attach().read() == b"abcdef"
+
+
+@pytest.mark.parametrize("body", [gzip.compress(b"hello ") + gzip.compress(b"world")], ids=["two-members"])
+def test_two_members_of_gzip_are_one_body(stage, body):
+    server = stage.server(ScriptedServer(lambda request: response(200, body, "Content-Encoding: gzip")))
+    assert stage.client().fetch(server.url, decompress=True)["result"]["body"]["value"] == "hello world"

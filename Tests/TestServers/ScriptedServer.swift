@@ -8,6 +8,8 @@ import Synchronization
 package final class ScriptedServer: Sendable {
     package enum Reply: Sendable {
         case bytes(String)
+        /// A header section, and a body of bytes that are not text.
+        case data(String, [UInt8])
         /// Sends the result of a function of everything that the connection has received.
         case answer(@Sendable (String) -> String)
         /// Sends the first text, and the second one 20 ms later.
@@ -17,7 +19,7 @@ package final class ScriptedServer: Sendable {
         /// Closes the connection without a response.
         case close
         /// Responds with 200, and then forwards bytes to and from this port.
-        case tunnel(Int)
+        case tunnel(Int, before: String = "")
     }
 
     private struct State {
@@ -101,6 +103,9 @@ package final class ScriptedServer: Sendable {
             guard readRequest(connection, number) else { return }
             switch reply {
             case .bytes(let text): _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
+            case .data(let head, let body):
+                let all = Array(head.utf8) + body
+                _ = send(connection, all, all.count, Int32(MSG_NOSIGNAL))
             case .answer(let make):
                 let text = make(heard[number])
                 _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
@@ -110,8 +115,10 @@ package final class ScriptedServer: Sendable {
                 _ = send(connection, second, second.utf8.count, Int32(MSG_NOSIGNAL))
                 state.withLock { $0.late += 1 }
             case .close: return
-            case .tunnel(let port):
+            case .tunnel(let port, let before):
                 guard let target = Loopback.connect(to: port) else { return }
+                _ = send(connection, before, before.utf8.count, Int32(MSG_NOSIGNAL))
+                if !before.isEmpty { usleep(20_000) }
                 let text = "HTTP/1.1 200 OK\r\n\r\n"
                 _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
                 return Self.relay(connection, target)

@@ -11,6 +11,8 @@ package final class TLSServer: Sendable {
         package var version: Int32?
         /// Selects HTTP/2 if the client offers it, although the server does not implement it.
         package var prefersHTTP2: Bool
+        /// Closes the connection right after a refused handshake, while the client may still send.
+        package var closesAtOnce: Bool
         /// Requests a certificate again after the first request.
         package var asksLate: Bool
         /// The port to which a tunnel leads, if this is a proxy.
@@ -34,6 +36,7 @@ package final class TLSServer: Sendable {
             isClientOptional: Bool = false,
             version: Int32? = nil,
             prefersHTTP2: Bool = false,
+            closesAtOnce: Bool = false,
             asksLate: Bool = false,
             tunnel: Int? = nil,
             answer: String = Self.defaultAnswer,
@@ -44,6 +47,7 @@ package final class TLSServer: Sendable {
             self.isClientOptional = isClientOptional
             self.version = version
             self.prefersHTTP2 = prefersHTTP2
+            self.closesAtOnce = closesAtOnce
             self.asksLate = asksLate
             self.tunnel = tunnel
             self.answer = answer
@@ -135,7 +139,10 @@ package final class TLSServer: Sendable {
         guard let tls = SSL_new(context) else { return }
         defer { SSL_free(tls) }
         SSL_set_fd(tls, connection)
-        guard SSL_accept(tls) == 1 else { return Self.drain(connection) }
+        guard SSL_accept(tls) == 1 else {
+            if options.closesAtOnce { return }
+            return Self.drain(connection)
+        }
         var buffer = [UInt8](repeating: 0, count: 16_384)
         var first = options.firstAnswer
         var late = options.late

@@ -56,6 +56,25 @@ import WatchwordProtocol
         #expect(server.heard == [""])
     }
 
+    /// The alert may be lost, because the request is still being sent.
+    @Test("Rule C3: also where the server closes the connection at once", arguments: versions, ["GET", "POST"])
+    func alsoWhereTheServerClosesTheConnectionAtOnce(version: Int32, method: String) async throws {
+        let options = TLSServer.Options(clientIssuer: Self.clients, version: version, closesAtOnce: true)
+        let server = TLSServer(Self.leaf, options)
+        defer { server.stop() }
+        try await withEngine(trusting: Self.authority) { engine in
+            for count in 0..<20 {
+                var one = request(server, count % 2 == 0 ? Self.stranger : nil)
+                one.method = method
+                if method == "POST" { one.body = .bytes(Array(repeating: 0x78, count: count * 10_000)) }
+                let failure = try #require(await engine.exchange(one).failure)
+                let cause: TransferFailure.Cause =
+                    count % 2 == 0 ? .clientCertificateRefused : .clientCertificateRequired
+                #expect(failure.kind == .tlsFailed && failure.cause == cause, "\(failure)")
+            }
+        }
+    }
+
     @Test(arguments: versions)
     func aRequiredCertificateIsReported(version: Int32) async throws {
         let server = server(version)

@@ -105,7 +105,8 @@ import WatchwordCore
             var request = request(server.url)
             request.options.delivery = .beyond(1000)
             request.options.maxBodyBytes = 64 << 20
-            let failure = try #require(await engine.exchange(request, ResponseQuotas(disk: disk)).failure)
+            let failure = try #require(
+                try await engine.exchange(request, ResponseQuotas(disk: disk)).get().bodyFailure)
             #expect(failure.kind == .quotaExceeded)
             #expect(failure.detail.contains("all connections of this program ("))
             #expect(failure.detail.contains("of 2097152 bytes in use"))

@@ -75,6 +75,11 @@ import WatchwordProtocol
         ("", FailureCause.emptyReply), ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", .bodyCutShort),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx", .receiveFailed),
         ("SSH-2.0-OpenSSH_9.2\r\n", .notHTTP), ("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nab", .malformedHeader),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\nab", .malformedHeader),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nab", .bodyCutShort),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nab", .receiveFailed),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7FFFFFFFFFFFFFFF\r\nab", .bodyCutShort),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n00000000000000000002\r\nab", .receiveFailed),
     ])
     func failureCausesAreDistinguished(text: String, cause: FailureCause) async throws {
         let failure = try #require(try await outcome(of: [.bytes(text)]).failure)
@@ -139,7 +144,12 @@ import WatchwordProtocol
     @Test(arguments: [
         ("200 X\r\nContent-Length: 2\r\nContent-Length: 3", false), ("200 X\r\nContent-Length: 2, 4", false),
         ("200 X\r\nContent-Length: +2", false), ("200 X\r\nContent-Length: 0x2", false),
-        ("200 X\r\nContent-Length: -2", false),
+        ("200 X\r\nContent-Length: -2", false), ("200 X\r\nContent-Length: 9223372036854775808", false),
+        ("200 X\r\nContent-Length: 18446744073709551618", false),
+        ("200 X\r\nContent-Length: 99999999999999999999999999999", false),
+        ("200 X\r\nTransfer-Encoding: chunked\r\nContent-Length: 9223372036854775808", false),
+        ("401 X\r\nWWW-Authenticate: Basic\r\nContent-Length: 9223372036854775808", false),
+        ("200 X\r\nContent-Length: 000000000000000000000000000002", true),
         ("200 X\r\nContent-Length: 2,", false), ("200 X\r\nContent-Length: 2 2", false),
         ("200 X\r\nContent-Length:", false),
         ("302 X\r\nContent-Length: 2\r\nLocation: /a\r\nLocation: /b", false),
@@ -152,6 +162,24 @@ import WatchwordProtocol
         let outcome = try await outcome(of: [.bytes("HTTP/1.1 \(head)\r\n\r\nok"), .close])
         #expect(outcome.failureKind == (isFine ? nil : .malformedResponse))
         if isFine { #expect(outcome.text == "ok") }
+    }
+
+    /// libcurl has a code of its own for each, and means its caller by some of them.
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\n A: b\r\nContent-Length: 2\r\n\r\nok", FailureCause.malformedHeader),
+        ("HTTP/1.1 200 OK\r\n\tA: b\r\nContent-Length: 2\r\n\r\nok", .malformedHeader),
+        ("HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 2\r\n\r\nok", .malformedHeader),
+        ("HTTP/1.1 200 OK\r\nA\0: b\r\nContent-Length: 2\r\n\r\nok", .malformedHeader),
+        ("HTTP/1.1 103 Early\r\n A: b\r\n\r\n", .malformedHeader),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nA\0B: c\r\n\r\n", .malformedHeader),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", .badContentCoding),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: compress\r\n\r\nok", .badContentCoding),
+    ])
+    func noResponseIsAnInternalError(text: String, cause: FailureCause) async throws {
+        for reply in [ScriptedServer.Reply.bytes(text), .data("HTTP/1.1 100 Continue\r\n\r\n", Array(text.utf8))] {
+            let failure = try #require(try await outcome(of: [reply]).failure)
+            #expect(failure.kind == .malformedResponse && failure.wireCause == cause, "\(failure)")
+        }
     }
 
     @Test func trailersAreApartFromTheHeader() async throws {

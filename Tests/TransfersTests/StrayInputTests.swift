@@ -6,7 +6,7 @@ import WatchwordProtocol
 
 @testable import Transfers
 
-/// What arrives on a connection before a request is never the response to that request (RFC 9112 section 9.2).
+/// Input that arrives on a connection before a request is never the response to that request (RFC 9112 section 9.2).
 @Suite(.timed) struct StrayInputTests {
     private static let authority = TestCertificate("Test CA", isAuthority: true)
     private static let leaf = TestCertificate("127.0.0.1", names: "IP:127.0.0.1", issuer: authority)

@@ -65,7 +65,7 @@ CONNECTIONS = [
     ("response-header-bytes", " else", " * 100 else", "TransfersTests.ResponseTests"),
     ("connect-refusal-complete", STATEMENT, "return .success(response(isFromProxy: true))",
      "Tests/EndToEnd/test_dying_servers.py"),
-    ("response-codings", "count <= 1 && given.", "", "TransfersTests"),
+    ("response-codings", "count <= 1 && givenCodings.", "", "TransfersTests"),
 ]
 
 NTLM = [
@@ -85,6 +85,12 @@ ADDRESSES = [
     ("address-of-a-script", "denies(origin.host, origin.port)", "origin.port < 0", "WatchwordCoreTests.AddressRulesTests"),
     ("address-after-resolution", STATEMENT, "address.pointee.family >= 0 && ntlm.connect()",
      "TransfersTests.ConnectionGateTests"),
+    ("garbage-behind-gzip", "coding != .gzip || first != 0x1F || ", "", "TransfersTests.BodyDecoderTests"),
+    ("framing-length-limit", "Int64(length) == nil", "false", "TransfersTests.ResponseTests"),
+    ("response-is-no-internal-error", "hasSent ? .malformedResponse : ", "", "TransfersTests.ResponseTests"),
+    ("body-in-between", "head.isIntermediate && ", "false && ", "TransfersTests.IntermediateResponseTests"),
+    ("broken-body-in-between", STATEMENT, "", "Tests/EndToEnd/test_framing.py"),
+    ("rspauth-over-the-body", STATEMENT, "return true", "Tests/EndToEnd/test_framing.py"),
     ("input-before-the-request", "!hasStrayInput", "true", "TransfersTests.StrayInputTests"),
     ("address-of-a-connection-from-before", "CURL_PREREQFUNC_ABORT", "CURL_PREREQFUNC_OK", "TransfersTests.ConnectionGateTests"),
 ]

@@ -29,6 +29,15 @@ public struct ResponseProof: Sendable, Equatable {
 
     var fieldName: String { attempt.space.proxyType == nil ? "Authentication-Info" : "Proxy-Authentication-Info" }
 
+    /// Whether the proof in the response may be one over its body, which has to be complete for the check.
+    /// - Parameter fields: the header section of the response.
+    public func coversBody(_ fields: [HeaderField]) -> Bool {
+        let info = AuthenticationInfo(fields: fields.values(of: fieldName))
+        let protection =
+            info.qop.map { DigestChallenge.Protection(option: $0) } ?? exchange.response.challenge.protection
+        return protection == .authInt
+    }
+
     /// Starts a check for one response.
     public func makeCheck() -> ProofCheck { ProofCheck(self) }
 

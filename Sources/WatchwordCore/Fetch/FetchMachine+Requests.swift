@@ -195,6 +195,8 @@ extension FetchMachine {
     mutating func finish(
         _ response: TransferResponse, unanswered: Unanswered? = nil, _ context: inout FetchContext
     ) -> FetchStep {
+        // guard: broken-body-in-between
+        if let failure = response.bodyFailure { return fail(FetchFailure(failure), &context) }
         // guard: limit-of-final-body
         if let bytes = response.unwantedBodyBytes, bytes > intent.plan.options.maxBodyBytes {
             let text =

@@ -39,7 +39,7 @@ public struct FrontResponse: Sendable, Equatable {
         let keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited && framing != .switched
         let isTunnel = request.isConnect && (200..<300).contains(status)
         bytes = HeadWriter.lines(headers, room: 256 + (request.upgrade?.utf8.count ?? 0)) { head in
-            head.write(line: "HTTP/1.1 ", Self.statusLine(status))
+            head.write(line: "HTTP/1.1 ", isTunnel ? "\(status) Connection established" : Self.statusLine(status))
             // guard: front-response-name
             for field in headers where !Self.own.contains(field.name) && field.name.isToken { head.write(field) }
             // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).

@@ -41,7 +41,8 @@ public enum RequestBodyState: Sendable, Equatable {
 
 /// The time at which a response is delivered: when it is complete, or while its body is still being received.
 ///
-/// Responses with status 401, 407 or 3xx are always delivered complete, because they may lead to another request.
+/// Responses with status 401, 407 or 3xx are delivered complete, because they may lead to another request, unless their body is slow,
+/// or broken (`TransferResponse.bodyFailure`).
 public enum BodyDelivery: Sendable, Equatable {
     case whole
     /// When it is complete, unless the body is larger than this number of bytes.

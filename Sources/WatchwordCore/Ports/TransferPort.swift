@@ -94,6 +94,8 @@ public struct TransferResponse: Sendable, Equatable {
     public var serverEndPoint: [UInt8]?
     /// Whether the connection was reused: made by an earlier transfer and, if its identity has a login, authenticated.
     public var reusedConnection = false
+    /// For a response that may lead to another request (401, 407 or 3xx): why its body is not complete.
+    public var bodyFailure: TransferFailure?
     /// For a streamed request body: whether it can be sent again.
     public var requestBody = RequestBodyState.untouched
 

@@ -8,7 +8,7 @@ extension HTTPDate {
     static func retryAfter(_ text: String?, now: Int) -> Duration? {
         guard let text else { return nil }
         if text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            return Int(text).map { .seconds(min($0, longestDelay)) }
+            return text.isEmpty ? nil : .seconds(min(Int(text) ?? longestDelay, longestDelay))
         }
         return seconds(text).map { .seconds(min(max(0, $0 - now), longestDelay)) }
     }
