@@ -24,7 +24,11 @@ extension EasyHandle {
         if let proxy = request.proxy { try apply(proxy, for: request) }
         for handshake in request.handshakes { try apply(handshake) }
         try secure(request)
-        if request.options.opensTunnel { try openTunnel(request) } else { try set(CURLOPT_URL, request.url.text) }
+        if request.options.opensTunnel {
+            try openTunnel(request)
+        } else {
+            try set(CURLOPT_URL, request.url.absoluteTarget)
+        }
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
         // A client can shorten the default timeout, but not extend it.
         if let limit = request.options.connectTimeout {
@@ -73,7 +77,7 @@ extension EasyHandle {
         try set(CURLOPT_UNRESTRICTED_AUTH, false)
         try set(CURLOPT_GSSAPI_DELEGATION, Int(CURLGSSAPI_DELEGATION_NONE))
         try set(CURLOPT_DISALLOW_USERNAME_IN_URL, true)
-        // The URL is already canonical, and Digest signs the request target byte for byte.
+        // The request target is sent as it is, because Digest signs it byte for byte.
         try set(CURLOPT_PATH_AS_IS, true)
         try set(CURLOPT_NOSIGNAL, true)
         // A transfer that ends during a name lookup does not wait for the resolver thread.

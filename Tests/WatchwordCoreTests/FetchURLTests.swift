@@ -75,6 +75,20 @@ import WatchwordProtocol
         #expect(try FetchURL("https://H:443/x").origin == origin)
         for other in ["http://h/", "https://h:444/", "https://h.x/"] { #expect(try FetchURL(other).origin != origin) }
     }
+
+    @Test(arguments: [
+        ("http://h/a/../b", "/a/../b", "/b"), ("http://h/a/%2e%2e/b?x=|", "/a/%2e%2e/b?x=|", "/b"),
+        ("http://H:80/|{}^\"<>`", "/|{}^\"<>`", "/%7C%7B%7D%5E%22%3C%3E%60"), ("http://h", "/", "/"),
+        ("http://h?a", "/?a", "/"),
+        ("http://h//x", "//x", "//x"), ("http://h/\u{e9}", "/\u{e9}", "/%C3%A9"),
+    ])
+    func theTargetOfAProgramIsSentAsItIs(text: String, target: String, path: String) throws {
+        let url = try FetchURL(text, keepsTarget: true)
+        #expect(url.requestTarget == target && url.path.string == path)
+        #expect(url.absoluteTarget == "http://h" + target)
+        #expect(try FetchURL(text).text == url.text, "decisions and messages use the canonical form")
+        #expect(throws: FetchFailure.self) { try FetchURL("http://h/a\\b", keepsTarget: true) }
+    }
 }
 
 @Suite struct UserInfoTests {

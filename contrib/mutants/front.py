@@ -15,7 +15,6 @@ HTTP = "Tests/EndToEnd/test_front_http.py"
 
 FRONT = [
     ("front-consent", "front?.subject ?? ", "", "Tests/EndToEnd/test_front_serve.py"),
-    ("front-path-in-ascii", STATEMENT, "", SITE),
     ("front-unread-responses", STATEMENT, "", ATTACKS),
     ("front-login-of-a-connection", "== right.program", "== left.program", ATTACKS),
     ("front-uid", ", peer.uid == uid", "", ATTACKS),
@@ -59,7 +58,8 @@ FRONT = [
     ("front-user", STATEMENT, "", REFUSED),
     ("front-scheme", STATEMENT, "", REFUSED),
     ("front-connect-port", "!port.isEmpty, ", "", REFUSED),
-    ("front-h2c", '!$0.asciiLowercased.hasPrefix("h2")', "!$0.isEmpty", READER),
+    ("front-upgrade", 'name.equalsIgnoringASCIICase("websocket")', '!name.hasPrefix("h2")', READER),
+    ("front-other-protocol", ".allSatisfy(FrontRequest.isPassedOn)", ".isEmpty == false", FIELDS),
     ("front-loop", "!hasPassed(request.headers)", 'pseudonym != ""', FIELDS),
     ("front-407-of-origin", "status != 407", "status != 0", FIELDS),
     ("front-hop-by-hop", "!Self.hopByHop.contains(name)", "!name.isEmpty", FIELDS),
@@ -84,7 +84,7 @@ FRONT = [
     ("front-origin-field", STATEMENT, "let hasForeignOrigin = target == nil && target != nil", ACCESS),
     ("front-mapped-origin", "parsed.origin == source", "parsed.origin.port == source.port", MAPPING),
     ("front-methods", STATEMENT, "", SITE),
-    ("front-hidden-slash", ", Self.isUnambiguous(withoutQuery)", "", SITE),
-    ("front-dot-segments", "URLComponentText.removingDotSegments(String(withoutQuery))", "String(withoutQuery)", SITE),
+    ("front-path-readings", "readTheSame(in: withoutQuery)", "readTheSame(in: \"/\")", SITE),
+    ("front-overrides", STATEMENT, "", SITE),
     ("front-budget", "left > 0", "left > -2", SITE),
 ]

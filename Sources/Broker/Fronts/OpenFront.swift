@@ -74,7 +74,7 @@ final class OpenFront {
                 return FrontExchange(tunnelTo: host, port: port, usesCredentials: usesCredentials)
             case .absolute(let url):
                 return FrontExchange(
-                    request, url: url.text, headers: try fields.request(request), body: body,
+                    request, url: url, headers: try fields.request(request), body: body,
                     usesCredentials: usesCredentials)
             case .origin(let path): return try exchange(for: request, path, body, usesCredentials)
             case .asterisk: throw FrontRefusal(501, "asterisk", "OPTIONS * is not supported; send a path")
@@ -89,12 +89,11 @@ final class OpenFront {
         guard site.allows(method: request.method, path: path) else { throw .requestNotAllowed(request.method) }
         try budget?.take()
         let mapping = try mapping(of: url, request)
-        var request = request
-        // guard: front-authorization-of-a-restricted-program
-        if site.isRestricted { request.authorization = nil }
+        let request = site.restricted(request)
         let headers = mapping.request(try fields.request(request))
         return FrontExchange(
-            request, url: url.origin.text + path, headers: headers, body: body, usesCredentials: usesCredentials)
+            request, url: try site.url(of: path, url.origin), headers: headers, body: body,
+            usesCredentials: usesCredentials)
     }
 
     private func mapping(of url: FetchURL, _ request: FrontRequest) throws(FrontRefusal) -> SiteMapping {

@@ -151,7 +151,7 @@ extension FetchMachine {
         let request =
             chain.isTunnel
             ? DigestRequest(method: "CONNECT", target: "\(chain.origin.host):\(chain.origin.port)")
-            : DigestRequest(method: hop.method, target: hop.url.text, body: hop.body?.bytes ?? [])
+            : DigestRequest(method: hop.method, target: hop.url.absoluteTarget, body: hop.body?.bytes ?? [])
         proxy.authorization = logins.outgoing.proxy?.authorization(
             for: request, context.environment, nonces: &context.session.nonces)
         return proxy

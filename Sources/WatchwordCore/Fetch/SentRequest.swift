@@ -17,7 +17,7 @@ public struct SentRequest: Sendable, Equatable {
         url = request.url.text
         let origin = request.url.origin
         let isForwarded = request.proxy.map { $0.kind != .socks5h } ?? false && origin.scheme == .http
-        target = isForwarded ? url : request.url.requestTarget
+        target = isForwarded ? request.url.absoluteTarget : request.url.requestTarget
         login = outgoing.server?.authentication
         proxyLogin = outgoing.proxy?.authentication
         headers = Self.fields(request, isForwarded: isForwarded)

@@ -6,7 +6,7 @@ public final class FrontExchange {
     public static let wholeBodyBytes = 64 << 10
 
     public var params: FetchRunParams
-    /// The URL of `params`, if it is parsed already.
+    /// The URL of the program's request, with its target as it was sent; `nil` for a tunnel.
     public let url: FetchURL?
     /// The value of `Authorization` that the program has sent, if any. Then the program logs in, not the broker.
     private let authorization: Secret?
@@ -24,10 +24,10 @@ public final class FrontExchange {
     ///   - headers: the fields of `FrontFields.request`.
     ///   - usesCredentials: whether stored credentials may be used, and an agent asked.
     public init(
-        _ request: FrontRequest, url: String, headers: [HeaderField], body: FrontBody, usesCredentials: Bool
+        _ request: FrontRequest, url: FetchURL, headers: [HeaderField], body: FrontBody, usesCredentials: Bool
     ) {
-        params = FetchRunParams(url: url)
-        if case .absolute(let target) = request.target { self.url = target } else { self.url = nil }
+        params = FetchRunParams(url: url.text)
+        self.url = url
         params.method = request.method
         params.headers = headers
         params.maxRedirects = 0

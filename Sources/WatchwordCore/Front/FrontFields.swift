@@ -45,6 +45,11 @@ public struct FrontFields: Sendable {
             throw FrontRefusal(
                 502, "407-of-origin", "the server sent status 407, which only a proxy may send; check its address")
         }
+        // guard: front-other-protocol
+        guard status != 101 || headers.elements(of: "Upgrade").allSatisfy(FrontRequest.isPassedOn) else {
+            throw FrontRefusal(
+                502, "other-protocol", "the server switched to a protocol that was not requested; check its address")
+        }
         var fields = forwarded(headers, without: Self.setByFront)
         if request.acceptsTrailers { fields += headers.filter { $0.isNamed("Trailer") } }
         fields.append(via(minorVersion: 1))

@@ -39,14 +39,13 @@ struct FrontHead {
         guard expectations.allSatisfy({ $0.equalsIgnoringASCIICase("100-continue") }) else { throw .expectation }
         // After a body, the bytes of the other protocol would have no certain beginning.
         let mayUpgrade = line.minorVersion == 1 && body == .none && fields.hasElement("upgrade", of: "Connection")
-        // HTTP/2 would carry requests that no front checks; a server may ignore `Upgrade`.
-        // guard: front-h2c
-        let protocols = fields.elements(of: "Upgrade").filter { !$0.asciiLowercased.hasPrefix("h2") }
+        // Another protocol, such as HTTP/2, could carry requests that no front checks; a server may ignore `Upgrade`.
+        let upgrade = fields.elements(of: "Upgrade").first { FrontRequest.isPassedOn(protocol: $0) }
         return FrontRequest(
             method: line.method, target: line.target, minorVersion: line.minorVersion, headers: fields,
             authorization: authorization, proxyAuthorization: proxyAuthorization, body: body, keepsAlive: keepsAlive,
             expectsContinue: !expectations.isEmpty && body != .none,
-            upgrade: mayUpgrade && !protocols.isEmpty ? protocols.joined(separator: ", ") : nil, host: host)
+            upgrade: mayUpgrade ? upgrade : nil, host: host)
     }
 
     private var keepsAlive: Bool {

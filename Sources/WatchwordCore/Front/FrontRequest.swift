@@ -38,7 +38,7 @@ public struct FrontRequest: Sendable, Equatable {
     public var keepsAlive: Bool
     /// Whether the program waits for `100 Continue` before it sends the body (RFC 9110 section 10.1.1).
     public var expectsContinue: Bool
-    /// The protocols to which the program wants to switch (RFC 9110 section 7.8).
+    /// The protocol to which the program wants to switch (RFC 9110 section 7.8).
     public var upgrade: String?
     /// The value of `Host`, a valid host with an optional port, or empty.
     public var host: String?
@@ -73,6 +73,10 @@ public struct FrontRequest: Sendable, Equatable {
 
     /// Whether the program accepts trailers (RFC 9110 section 6.5.1).
     public var acceptsTrailers: Bool { minorVersion == 1 && headers.hasElement("trailers", of: "TE") }
+
+    /// Whether a front passes on the bytes of a protocol that is named in `Upgrade`.
+    // guard: front-upgrade
+    static func isPassedOn(protocol name: String) -> Bool { name.equalsIgnoringASCIICase("websocket") }
 
     /// Whether the request opens a tunnel (RFC 9110 section 9.3.6).
     public var isConnect: Bool { method == "CONNECT" }

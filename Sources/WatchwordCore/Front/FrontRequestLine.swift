@@ -66,7 +66,7 @@ struct FrontRequestLine {
         else { throw .target }
         guard text[..<colon].equalsIgnoringASCIICase("http") else { throw .scheme }  // guard: front-scheme
         do {
-            return try FetchURL(text)
+            return try FetchURL(text, keepsTarget: true)
         } catch {
             throw FrontRefusal(400, "target", error.text)
         }

@@ -1,33 +1,51 @@
 public import WatchwordProtocol
 
 extension FrontSite {
-    /// Whether a program may send a request with `method` to `path`, a request target in origin form.
+    /// Whether a program may send a request with `method` to `path`, a request target in origin form, which is sent as it is.
     ///
-    /// The path is compared with the list after its dot segments are resolved. A path that servers may read differently is
-    /// not allowed if there is a list: one with an encoded slash, backslash or NUL byte, also if encoded twice, or with
-    /// parameters of a dot segment. The request has to be sent with the path of a `FetchURL`, whose dot segments are resolved.
+    /// If there is a list of paths, each text that a server may decode the path to has to be in it, and a path in which servers
+    /// may find different segments is not allowed: one with a dot segment, an encoded slash, a backslash or a NUL byte.
     public func allows(method: String, path: String) -> Bool {
         // guard: front-methods
         guard methods?.contains(where: { ExactText($0) == ExactText(method) }) ?? true else { return false }
         guard let paths else { return true }
-        // A combining mark would hide a separator from the comparison of characters.
-        guard path.utf8.allSatisfy({ $0 < 0x80 }) else { return false }  // guard: front-path-in-ascii
-        let withoutQuery = path.prefix { $0 != "?" }
-        // guard: front-hidden-slash
-        guard withoutQuery.hasPrefix("/"), Self.isUnambiguous(withoutQuery) else { return false }
-        // guard: front-dot-segments
-        let resolved = ExactText(URLComponentText.removingDotSegments(String(withoutQuery)))
-        return paths.contains { allowed in
-            let allowed = ExactText(allowed)
-            return allowed.hasSuffix("/") ? resolved.hasPrefix(allowed) : resolved == allowed
+        let withoutQuery = ExactText(String(Substring(path.utf8.prefix { $0 != UInt8(ascii: "?") })))
+        // guard: front-path-readings
+        return HiddenSegments.readTheSame(in: withoutQuery) { reading in
+            paths.contains { $0.hasSuffix("/") ? reading.starts(with: $0.utf8) : reading.elementsEqual($0.utf8) }
         }
     }
 
-    private static func isUnambiguous(_ path: Substring) -> Bool {
-        let lowercased = path.asciiLowercased
-        let hidden = ["%2f", "%5c", "%00", "%252f", "%255c", "%252e", "\\", "..;", "%2e;"]
-        return path.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } && !hidden.contains { lowercased.contains($0) }
+    /// Returns the URL of a request with the target `path`.
+    public func url(of path: String, _ origin: Origin) throws(FrontRefusal) -> FetchURL {
+        do throws(FetchFailure) { return try FetchURL(origin.text + path, keepsTarget: true) } catch {
+            throw FrontRefusal(400, "target", error.text)
+        }
     }
+
+    /// Returns a request without the fields that programs of this front may not send: a login of their own, and fields by which
+    /// a server would use another method, path or host than those that `allows` has checked.
+    public func restricted(_ request: FrontRequest) -> FrontRequest {
+        var request = request
+        if isRestricted { request.authorization = nil }  // guard: front-authorization-of-a-restricted-program
+        if isRestricted || methods != nil || paths != nil {
+            request.headers.removeAll { Self.overrides($0.name) }  // guard: front-overrides
+        }
+        return request
+    }
+
+    /// Whether a field can replace a part of the request line or `Host`, as `X-HTTP-Method-Override`, `X-Original-URL`,
+    /// `X-Rewrite-URL`, `X-Forwarded-Prefix` and `Destination` do. Names differ between servers, so words decide.
+    private static func overrides(_ name: String) -> Bool {
+        name.asciiLowercased.split(whereSeparator: { !("a"..."z" ~= $0) }).contains { word in
+            overridingWords.contains(String(word)) || overridingEnds.contains { word.hasSuffix($0) }
+        }
+    }
+
+    private static let overridingWords: Set<String> = [
+        "forwarded", "original", "override", "rewrite", "rewritten", "rewrote", "script",
+    ]
+    private static let overridingEnds = ["destination", "host", "method", "override", "path", "uri", "url"]
 }
 
 /// The number of requests that a front of a site still accepts.

@@ -12,16 +12,29 @@ public struct FetchURL: Sendable, Hashable {
     public let query: String?
     /// The whole URL, without the default port of its scheme.
     public let text: String
+    /// The request target of a program, which an intermediary passes on as it is (RFC 9110 section 7.7): a login of the program
+    /// may depend on it. `nil` if it is canonical. Everything is decided by `path` and `query`.
+    private let received: String?
 
-    init(origin: Origin, path: ExactText, query: String?) {
+    /// - Parameter received: path and query of a program's request, if they are to be sent as they are.
+    init(origin: Origin, path: ExactText, query: String?, received: String? = nil) {
         self.origin = origin
         self.path = path
         self.query = query
         text = String(joining: origin.text, path.string, query == nil ? "" : "?", query ?? "")
+        let isSent = received?.utf8.first == UInt8(ascii: "/") && received != Self.target(path, query)
+        self.received = isSent ? received : nil
     }
 
     /// The request target in origin form (RFC 9112 section 3.2.1).
-    public var requestTarget: String { query.map { String(joining: path.string, "?", $0) } ?? path.string }
+    public var requestTarget: String { received ?? Self.target(path, query) }
+
+    /// The request target in absolute form (RFC 9112 section 3.2.2).
+    public var absoluteTarget: String { received.map { String(joining: origin.text, $0) } ?? text }
+
+    private static func target(_ path: ExactText, _ query: String?) -> String {
+        query.map { String(joining: path.string, "?", $0) } ?? path.string
+    }
 }
 
 /// The scheme, host and port of a URL (RFC 6454 section 4). Credentials never cross from one origin to another.

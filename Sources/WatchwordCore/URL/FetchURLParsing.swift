@@ -5,21 +5,23 @@ extension FetchURL {
     ///
     /// Parsing is strict where two parsers could disagree about the host, and lenient elsewhere: it percent-encodes
     /// characters that are not allowed in a path or query, resolves dot segments, and drops the fragment.
+    /// - Parameter keepsTarget: whether path and query are sent as they are in `text`, which then has no fragment.
     /// - Throws: `FetchFailure` of kind `badURL`.
-    public init(_ text: String) throws(FetchFailure) {
+    public init(_ text: String, keepsTarget: Bool = false) throws(FetchFailure) {
         guard text.utf8.count <= Limits.urlBytes else {  // guard: url-length
             throw .badURL("URL too long (limit \(Limits.urlBytes) bytes)")
         }
-        let (origin, reference) = try text.readingUTF8 { bytes throws(FetchFailure) in
+        let (origin, reference, target) = try text.readingUTF8 { bytes throws(FetchFailure) in
             let (scheme, start) = try Self.scheme(of: bytes)
             let rest = bytes[start...]
             let end = rest.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
             return (
                 try Origin(scheme: scheme, authority: UnsafeBufferPointer(rebasing: rest[..<end])),
-                try URLComponentText.components(of: UnsafeBufferPointer(rebasing: rest[end...]))
+                try URLComponentText.components(of: UnsafeBufferPointer(rebasing: rest[end...])),
+                keepsTarget ? String(decoding: rest[end...], as: UTF8.self) : nil
             )
         }
-        self.init(origin: origin, reference: reference)
+        self.init(origin: origin, reference: reference, received: target)
     }
 
     /// Returns the scheme of an absolute URL, and where its authority begins.
@@ -38,10 +40,10 @@ extension FetchURL {
     }
 
     /// - Parameter reference: the part of the URL after the authority.
-    init(origin: Origin, reference: (path: String, query: String?)) {
+    init(origin: Origin, reference: (path: String, query: String?), received: String? = nil) {
         self.init(
             origin: origin, path: ExactText(URLComponentText.removingDotSegments(reference.path)),
-            query: reference.query)
+            query: reference.query, received: received)
     }
 }
 

@@ -13,19 +13,58 @@ public enum HiddenSegments {
         else {
             return false
         }
-        var bytes = Array(path.utf8)
-        for _ in 0...decodings {
-            if hasDoubleDot(bytes) { return true }
-            let decoded = decoded(bytes)
-            if decoded == bytes { return false }
-            bytes = decoded
+        guard let readings = readings(of: path) else { return true }
+        return readings.contains { hasDoubleDot($0) }
+    }
+
+    /// Whether every server finds the same segments in the path, which is as it was sent: none that could be a dot segment, no
+    /// further slash after decoding, and no text that may be decoded in several ways. If so, `isExpected` is also asked for each
+    /// text that a server may decode it to.
+    public static func readTheSame(in path: ExactText, isExpected: ([UInt8]) -> Bool) -> Bool {
+        guard path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), hasValidEscapes(path),
+            let readings = readings(of: path)
+        else { return false }
+        let slashes = path.utf8.count { $0 == UInt8(ascii: "/") }
+        return readings.allSatisfy { reading in
+            // Overlong forms of a character are not valid.
+            String(validating: reading, as: UTF8.self) != nil
+                && reading.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }
+                && reading.count { $0 == UInt8(ascii: "/") } == slashes
+                && !segments(of: reading).contains(where: mayBeDots) && isExpected(reading)
         }
-        return true
+    }
+
+    /// Returns the path, and what it becomes each time that it is decoded; `nil` if it is encoded more often than servers decode.
+    private static func readings(of path: ExactText) -> [[UInt8]]? {
+        var readings = [Array(path.utf8)]
+        for _ in 0...decodings {
+            let decoded = decoded(readings[readings.count - 1])
+            if decoded == readings[readings.count - 1] { return readings }
+            readings.append(decoded)
+        }
+        return nil
     }
 
     private static func hasDoubleDot(_ bytes: [UInt8]) -> Bool {
-        bytes.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }.contains { segment in
-            segment.prefix { $0 != UInt8(ascii: ";") }.elementsEqual("..".utf8)
+        segments(of: bytes).contains { $0.elementsEqual("..".utf8) }
+    }
+
+    /// Whether a segment consists of dots and of blanks, which some servers ignore.
+    private static func mayBeDots(_ segment: ArraySlice<UInt8>) -> Bool {
+        segment.contains(UInt8(ascii: ".")) && segment.allSatisfy { $0 == UInt8(ascii: ".") || $0 == 0x20 }
+    }
+
+    /// The segments without their parameters.
+    private static func segments(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+        bytes.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }.map { segment in
+            segment.prefix { $0 != UInt8(ascii: ";") }
+        }
+    }
+
+    private static func hasValidEscapes(_ path: ExactText) -> Bool {
+        let parts = path.utf8.split(separator: UInt8(ascii: "%"), omittingEmptySubsequences: false)
+        return parts.dropFirst().allSatisfy { part in
+            part.count >= 2 && Hexadecimal.bytes(String(decoding: part.prefix(2), as: UTF8.self)) != nil
         }
     }
 

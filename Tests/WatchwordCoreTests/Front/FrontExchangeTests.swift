@@ -12,8 +12,8 @@ import WatchwordProtocol
     private func exchange(_ fields: String = "", _ body: FrontBody = .none, usesCredentials: Bool = true) throws
         -> FrontExchange
     {
-        FrontExchange(
-            try request(fields), url: "http://h/x", headers: [HeaderField("A", "b")], body: body,
+        try FrontExchange(
+            request(fields), url: FetchURL("http://h/x"), headers: [HeaderField("A", "b")], body: body,
             usesCredentials: usesCredentials)
     }
 

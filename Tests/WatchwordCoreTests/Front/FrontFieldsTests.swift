@@ -70,6 +70,16 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
+        ([], true), (["websocket"], true), (["WebSocket"], true), (["h2c"], false), (["websocket, HTTP/2.0"], false),
+    ])
+    func aServerSwitchesToTheRequestedProtocolOnly(protocols: [String], isPassedOn: Bool) throws {
+        let headers = protocols.map { HeaderField("Upgrade", $0) }
+        let passed = try? fields.response(status: 101, headers, to: request([]))
+        #expect((passed != nil) == isPassedOn)
+        #expect(throws: Never.self) { try fields.response(status: 200, headers, to: request([])) }
+    }
+
+    @Test(arguments: [
         (["trailers"], true), (["gzip", "Trailers"], true), (["gzip;q=1, trailers"], true), (["gzip"], false),
         ([], false),
     ])

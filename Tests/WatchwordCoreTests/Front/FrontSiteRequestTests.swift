@@ -8,9 +8,9 @@ import WatchwordProtocol
     private let site = FrontSite(url: "https://h", methods: ["GET", "POST"], paths: ["/v1/", "/status"])
 
     @Test(arguments: [
-        "/v1/", "/v1/a", "/v1/a/b?c=../..", "/v1/./a", "/v1/a/../b", "/status", "/status?x", "/a/../v1/b",
-        "/v1/%2e%2e/status",
-        "/v1/100%25",
+        "/v1/", "/v1/a", "/v1/a/b?c=../..", "/status", "/status?x", "/v1/100%25", "/v1/%C3%A9", "/v1/a%20b",
+        "/v1/a;b=c",
+        "/v1/a.b", "/v1//a", "/v1/{a}|b", "/v1/%2541",
     ])
     func aListedPathIsAllowed(path: String) {
         #expect(site.allows(method: "GET", path: path))
@@ -22,9 +22,42 @@ import WatchwordProtocol
         "/v1/..;/admin", "/v1/%2e%2e;x/admin", "/v1/%00", "/status/", "/status/x", "/statusx", "/V1/a", "v1/a", "", "*",
         "http://h/v1/", "/v1/a b", "/v1/a\r\nb", "/%761/a", "/x?/v1/", "/v1/./../admin",
         "/secret?\u{301}/../v1/x", "/secret/\u{301}x/../v1/y", "/v1/..;\u{301}/secret",
+        // What could be read in two ways, even if both are in the list.
+        "/v1/./a", "/v1/a/../b", "/a/../v1/b", "/v1/%2e%2e/status", "/v1/%2e/a", "/v1/%252e/a", "/v1/a/..",
+        "/v1/..%25%32%66admin",
+        "/v1/..%25252fadmin", "/v1/%25252525252fadmin", "/v1/%c0%ae%c0%ae/admin", "/v1/..%c0%afadmin",
+        "/v1/%u002e%u002e/admin",
+        "/v1/%2", "/v1/%", "/v1/%zz", "/v1/a%0d%0ab", "/v1/..%20/admin", "/v1/.../admin", "/v1/..%3bx/admin",
+        "/statu%73",
+        "/%25%37%36%31/a", "/v1/%e9", "/v1/a%5c..%5cadmin", "/v1/a%255cb",
     ])
     func anyOtherPathIsNot(path: String) {
         #expect(!site.allows(method: "GET", path: path))
+    }
+
+    @Test(arguments: [
+        "X-HTTP-Method-Override", "x-http-method", "X-Method-Override", "X_HTTP_Method_Override", "X-Original-URL",
+        "X-Rewrite-URL",
+        "X-Forwarded-Host", "X-Forwarded-Prefix", "Forwarded", "X-Host", "X-Original-Host", "X-Envoy-Original-Path",
+        "Destination",
+        "X-HTTP-DestinationURL", "Request-Uri", "X-HTTPMethodOverride", "X-Script-Name", "Path-Info",
+    ])
+    func fieldsThatReplaceTheRequestLineAreRemoved(name: String) throws {
+        let request = try frontRequest("GET /v1/ HTTP/1.1\r\nHost: h\r\n\(name): /admin\r\nX-Api-Key: 1\r\n\r\n")
+        for limited in [
+            FrontSite(url: "https://h", isRestricted: true), site, FrontSite(url: "https://h", methods: ["GET"]),
+        ] {
+            #expect(limited.restricted(request).headers.map(\.name) == ["X-Api-Key"])
+        }
+        #expect(FrontSite(url: "https://h").restricted(request).headers.count == 3)
+    }
+
+    @Test(arguments: [
+        "Accept", "X-Security-Token", "Content-Type", "X-Request-Id", "Range", "Cookie", "SOAPAction", "X-Purpose",
+    ])
+    func otherFieldsStay(name: String) throws {
+        let request = try frontRequest("GET /v1/ HTTP/1.1\r\nHost: h\r\n\(name): x\r\n\r\n")
+        #expect(site.restricted(request).headers.map(\.name).contains(name))
     }
 
     @Test(arguments: [("GET", true), ("POST", true), ("DELETE", false), ("get", false), ("GETX", false), ("", false)])
