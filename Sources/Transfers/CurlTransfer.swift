@@ -1,4 +1,5 @@
 internal import CCurl
+internal import EventLoop
 internal import WatchwordCore
 internal import WatchwordProtocol
 
@@ -22,6 +23,10 @@ final class CurlTransfer {
     private var interimBytes: Int?
     /// Why a callback stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
+    /// Delivers a response whose body is awaited, after a while; see `TransferOptions.awaitsBody`.
+    var waiting: LoopTimer?
+    /// The bytes of requests that were sent before the last header section.
+    private var answeredBytes = 0
     /// Receives this transfer when its response is ready for delivery.
     private let readyResponses: ReadyResponses
 
@@ -57,7 +62,7 @@ final class CurlTransfer {
 
     /// Supplies the next bytes of the request's body.
     func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        if head.hasNotSwitched { return 0 }
+        if head.hasNotSwitched, isAnswered { return 0 }
         if timing.pausesUpload() { return watchword_curl_pause_reading }
         switch source?.read(into: buffer) {
         case .bytes(let count):
@@ -70,6 +75,13 @@ final class CurlTransfer {
             return watchword_curl_abort_reading
         }
     }
+
+    /// Whether the last header section answers the last request: in a login by NTLM, libcurl sends several.
+    // guard: answer-before-the-request
+    private var isAnswered: Bool { easy.number(CURLINFO_REQUEST_SIZE) == answeredBytes }
+
+    /// Whether the response to the last request makes libcurl stop sending its body.
+    var isRefused: Bool { head.isRefusal && isAnswered }
 
     /// Lets libcurl send the body again from its start, in the next round of a connection-level login.
     func rewind() -> Bool { source?.rewind() ?? false }
@@ -144,7 +156,9 @@ final class CurlTransfer {
         if isFinal { startFlow() } else { body.startStore(job.quotas, inMemory: hasRoom) }
     }
 
-    private func startFlow() {
+    /// Starts to deliver the body while it is received.
+    func startFlow() {
+        waiting?.cancel()
         body.startFlow(job.quotas.memory)
         readyResponses.transfers.append(self)
     }
@@ -185,7 +199,11 @@ final class CurlTransfer {
 
     func mayConnect(to address: UnsafePointer<curl_sockaddr>) -> Bool {
         // guard: address-after-resolution
-        connections.admit(NetworkAddress(address), port: Int(watchword_curl_port(address))) && head.mayConnect()
+        if request.options.needsOldConnection {  // guard: needs-old-connection
+            stopped = .connectionLost
+            return false
+        }
+        return connections.admit(NetworkAddress(address), port: Int(watchword_curl_port(address))) && head.mayConnect()
     }
 
     func record(socket: Int32) { connections.open(socket) }
@@ -247,19 +265,24 @@ final class CurlTransfer {
         }
         // Only the status line and the end of the section decide something.
         guard appended == .edge else { return true }
-        if head.headers.isComplete, head.headers.status == 401 { connections.recordEndPoint(on: easy) }
+        if head.headers.isComplete {
+            answeredBytes = easy.number(CURLINFO_REQUEST_SIZE)
+            if head.headers.status == 401 { connections.recordEndPoint(on: easy) }
+        }
         guard !head.isUnrequestedSwitch, head.framingProblem == nil, hasSafeContentCoding || isBodyUnneeded else {
             stopped = .malformedResponse
             return false
         }
         if head.headers.isComplete, head.isInBetween, isWaitLimited { readyResponses.intermediate.append(self) }
-        if job.request.options.delivery == .fromHeader, body.flow == nil, head.isFinal(for: job.request),
-            announcedBytes ?? .max > job.request.options.wholeBodyBytes
-        {
-            startFlow()
+        if let interim = head.interim, job.interim != nil { readyResponses.interim.append((self, interim)) }
+        if job.request.options.delivery == .fromHeader, body.flow == nil, head.isFinal(for: job.request) {
+            if job.request.options.awaitsBody, !head.isSwitch { readyResponses.begun.append(self) } else { startFlow() }
         }
         return true
     }
+
+    /// Whether the whole body is worth waiting for, if some of it has been received.
+    var isSmall: Bool { announcedBytes ?? .max <= EngineLimits.awaitedBodyBytes }
 
     /// Called when libcurl does not wait for input any more. After 101 that is the end of the server's side, for which libcurl
     /// does not end the transfer before the program has ended its own.
@@ -288,12 +311,15 @@ final class CurlTransfer {
     }
 }
 
-/// The transfers whose responses are ready for delivery, or have ended after 101. Filled by the callbacks.
+/// The transfers whose responses are ready for delivery, or have begun, or have ended after 101. Filled by the callbacks.
 final class ReadyResponses {
     var transfers: [CurlTransfer] = []
     /// The transfers with a challenge or a redirect, whose body may be missing yet.
     var intermediate: [CurlTransfer] = []
     var ended: [CurlTransfer] = []
+    /// Those whose body is awaited.
+    var begun: [CurlTransfer] = []
+    var interim: [(transfer: CurlTransfer, response: TransferResponse)] = []
 }
 
 extension SharedRequest {

@@ -39,6 +39,10 @@ enum EngineLimits {
     static let preparations = 64
     /// The largest body that is delivered complete, which the body of a challenge or a redirect always is.
     static let wholeBodyBytes = 64 << 20
+    /// See `TransferOptions.awaitsBody`: the time after which a response is delivered without its body, and the announced length up
+    /// to which a body that has begun to arrive is awaited.
+    static let awaitedBodyTime = Duration.milliseconds(20)
+    static let awaitedBodyBytes = 64 << 10
     /// The buffered part of a body that its reader has not taken; at this size the transfer pauses.
     static let bodyBufferBytes = 1 << 20
     /// The largest copy of a body in memory. A larger copy is in a file, within the client's quota.

@@ -101,7 +101,7 @@ extension EasyHandle {
             try set(CURLOPT_BUFFERSIZE, min(max(limit / 16, EngineLimits.pacedChunkBytes), 16 << 10))
         } else if request.options.delivery == .fromHeader {
             // Most responses through a front are small, and clearing a large buffer takes longer than they do.
-            let isSmall = request.options.wholeBodyBytes >= 0
+            let isSmall = request.options.awaitsBody
             try set(CURLOPT_BUFFERSIZE, isSmall ? EngineLimits.frontChunkBytes : EngineLimits.streamedChunkBytes)
         }
         guard let slow = request.slowest else { return }

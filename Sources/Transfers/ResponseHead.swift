@@ -103,6 +103,15 @@ struct ResponseHead {
     // guard: unrequested-switch
     var isUnrequestedSwitch: Bool { isSwitch && !switchesProtocol }
 
+    /// The complete interim response of the origin that is to be passed on: not 100, which concerns the body of the request, and
+    /// not 101 (RFC 9110 section 15.2).
+    var interim: TransferResponse? {
+        guard headers.isComplete, isFinalPeer, (102...199).contains(headers.status) else { return nil }
+        var response = TransferResponse(status: headers.status, headers: headers.fields)
+        response.reason = headers.reason
+        return response
+    }
+
     /// Why the complete header section of the origin is malformed; `nil` if it is not.
     var framingProblem: String? {
         headers.isComplete && headers.status >= 200 && isFinalPeer ? headers.problem : nil

@@ -65,6 +65,20 @@ struct RunningTransfers {
         return readyResponses.intermediate
     }
 
+    /// Removes and returns the interim responses that have been received.
+    func takeInterim() -> [(transfer: CurlTransfer, response: TransferResponse)] {
+        guard !readyResponses.interim.isEmpty else { return [] }
+        defer { readyResponses.interim = [] }
+        return readyResponses.interim.filter { transfers[$0.transfer.id] != nil }
+    }
+
+    /// Returns the transfers whose body is awaited.
+    mutating func awaited() -> [CurlTransfer] {
+        guard !readyResponses.begun.isEmpty else { return [] }
+        readyResponses.begun.removeAll { transfers[$0.id] == nil || $0.body.flow != nil }
+        return readyResponses.begun
+    }
+
     /// Removes and returns the transfers that have ended after 101, although libcurl continues to send.
     func takeEnded() -> [CurlTransfer] {
         guard !readyResponses.ended.isEmpty else { return [] }

@@ -28,7 +28,7 @@ final class SourceSlot: ReadinessHandler {
     /// Waits for more bytes after libcurl has paused. After a refusal libcurl sends nothing more, but notices the refusal only
     /// when it is resumed. It is resumed once only, because libcurl may also want the rest of the body.
     func serve() {
-        guard user?.head.isRefusal == true, !hasPassedRefusal else { return watch() }
+        guard user?.isRefused == true, !hasPassedRefusal else { return watch() }
         hasPassedRefusal = true
         resume()
     }

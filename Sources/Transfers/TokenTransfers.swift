@@ -96,11 +96,16 @@ extension TransferEngine {
             limit.set(in: request.timeout + Self.patience)
             tokens.began(job, limit: limit)
             figures.running += 1
+            let interim = job.interim.map { [loop] interim -> TransferPort.Interim in
+                { response in _ = loop.post { interim(response) } }
+            }
             thread.post(
                 back: loop, { [port] (outcome: Outcome) in port.value.endElsewhere(id, outcome) },
                 { engine, done in
                     if let source { engine.adopt(source.value, as: request.source) }
-                    engine.begin(TransferJob(id: id, request: request, job.quotas, completion: done), prepared.value)
+                    engine.begin(
+                        TransferJob(id: id, request: request, job.quotas, interim: interim, completion: done),
+                        prepared.value)
                 })
         } catch {
             settle(job.completion, .failure(error))

@@ -91,6 +91,24 @@ extension TransferEngine {
         }
     }
 
+    /// Delivers the responses whose body was awaited and has begun to arrive. The others are delivered after a while.
+    func awaitBodies() {
+        let awaited = running.awaited()
+        guard !awaited.isEmpty else { return }
+        for transfer in awaited {
+            if transfer.body.count > 0, !transfer.isSmall {
+                transfer.startFlow()
+            } else if transfer.waiting == nil {
+                transfer.waiting = LoopTimer(on: loop) { [unowned self, unowned transfer] in
+                    transfer.startFlow()
+                    deliverReadyResponses()
+                }
+                transfer.waiting?.set(in: EngineLimits.awaitedBodyTime)
+            }
+        }
+        deliverReadyResponses()
+    }
+
     func source(of request: SharedRequest) throws(TransferFailure) -> SourceSlot? {
         guard case .stream(let stream)? = request.body else { return nil }
         guard let slot = sources[stream.source] else {

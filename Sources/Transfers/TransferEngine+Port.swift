@@ -4,9 +4,9 @@ public import WatchwordCore
 /// The engine as the broker's transfer port. Every call must be made on the engine's loop; `value` checks that.
 extension LoopBound: TransferPort where Value == TransferEngine {
     public func start(
-        _ request: SharedRequest, _ quotas: ResponseQuotas,
+        _ request: SharedRequest, _ quotas: ResponseQuotas, interim: TransferPort.Interim?,
         completion: @escaping @Sendable (TransferPort.Outcome) -> Void
-    ) -> TransferID { value.start(request, quotas, completion: completion) }
+    ) -> TransferID { value.start(request, quotas, interim: interim, completion: completion) }
 
     public func cancel(_ id: TransferID) { value.cancel(id) }
 

@@ -60,10 +60,11 @@ public final class TransferEngine {
     public var port: LoopBound<TransferEngine> { LoopBound(self, to: loop) }
 
     func start(
-        _ request: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping Completion
+        _ request: SharedRequest, _ quotas: ResponseQuotas, interim: TransferPort.Interim? = nil,
+        completion: @escaping Completion
     ) -> TransferID {
         let id = TransferID.next()
-        begin(TransferJob(id: id, request: request, quotas, completion: completion))
+        begin(TransferJob(id: id, request: request, quotas, interim: interim, completion: completion))
         return id
     }
 
@@ -118,7 +119,9 @@ public final class TransferEngine {
         case .success(let prepared):
             let job = waiting.job
             let request = job.request.changed { $0.timeout = max(.milliseconds(1), waiting.deadline - .now) }
-            begin(TransferJob(id: id, request: request, job.quotas, completion: job.completion), prepared)
+            begin(
+                TransferJob(id: id, request: request, job.quotas, interim: job.interim, completion: job.completion),
+                prepared)
         case .failure(let failure): settle(waiting.job.completion, .failure(failure))
         }
     }
@@ -158,6 +161,7 @@ public final class TransferEngine {
     /// Called after libcurl has acted on the transfers of this pool.
     private func acted(_ pool: ConnectionPool) {
         outcomes.hold()
+        for (transfer, response) in running.takeInterim() { transfer.job.interim?(response) }
         deliverReadyResponses()
         if !sources.isEmpty { serveSources() }
         while let (easy, code) = pool.multi.nextFinished() {
@@ -175,6 +179,7 @@ public final class TransferEngine {
         for transfer in running.takeEnded() where running[transfer.id] != nil {
             end(transfer.id, transfer.outcome(CURLE_OK))
         }
+        awaitBodies()
         planResuming()
         outcomes.deliver()
         pools.closeUnused()
@@ -225,6 +230,7 @@ public final class TransferEngine {
         transfer.source?.isPaused = false
         transfer.timing.resuming?.cancel()
         transfer.timing.waiting?.cancel()
+        transfer.waiting?.cancel()
         if transfer.body.isDelivered {
             transfer.body.flow?.end(outcome.map { _ in }, trailers: transfer.headers.trailers)
             transfer.pool?.multi.hold(-1)

@@ -7,12 +7,16 @@ final class TransferJob: Sendable {
     let id: TransferID
     let request: SharedRequest
     let quotas: ResponseQuotas
+    /// Called for each interim response; see `TransferPort.start`.
+    let interim: TransferPort.Interim?
     /// Called exactly once.
     let completion: Completion
 
     init(
-        id: TransferID, request: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping Completion
+        id: TransferID, request: SharedRequest, _ quotas: ResponseQuotas, interim: TransferPort.Interim? = nil,
+        completion: @escaping Completion
     ) {
-        (self.id, self.request, self.quotas, self.completion) = (id, request, quotas, completion)
+        (self.id, self.request, self.quotas) = (id, request, quotas)
+        (self.interim, self.completion) = (interim, completion)
     }
 }

@@ -229,6 +229,8 @@ extension CurlTransfer {
             headers.hasSafeContentCoding
                 ? "malformed response from \(request.url.origin.text): its body cannot be decoded, or ends too early"
                 : "the response from \(request.url.origin.text) has an unrequested content coding"
+        case .connectionLost:
+            "\(request.url.origin.text) has closed the connection on which the program had logged in; log in again"
         case .headersTooLarge:
             "the header of the response from \(request.url.origin.text) is larger than \(EngineLimits.headerBytes) bytes"
         case .quotaExceeded:

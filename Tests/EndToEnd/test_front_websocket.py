@@ -12,12 +12,13 @@ import time
 import pytest
 import websockets
 
-from rig import websocket
+from rig import kerberos, websocket
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.fixtures import reachable_folder
-from rig.local_fronts import open_proxy, open_site, receive_response
-from rig.scripted import response
+from rig.local_fronts import exchange, open_proxy, open_site, receive_response
+from rig.ntlm import NtlmCheck
+from rig.scripted import ScriptedServer, response
 
 HANDSHAKE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
@@ -190,3 +191,85 @@ def test_a_body_before_another_protocol_is_not_taken_for_it(stage):
         connection.sendall(f"POST /x HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 4\r\n{HANDSHAKE}\r\nbody".encode())
         assert receive_response(connection)[1] == b"body"
     assert server.requests[0].header("Upgrade") is None
+
+
+class Switching(ScriptedServer):
+    """Repeats all bytes after its 101."""
+
+    def _respond(self, connection, request, early):
+        answer = self.handler(request)
+        connection.sendall(answer)
+        if not answer.startswith(b"HTTP/1.1 101 "):
+            return False
+        connection.sendall(early)
+        while data := connection.recv(1 << 16):
+            connection.sendall(data)
+        return True
+
+
+SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+NTLM = '[schemes]\nntlm = ["127.0.0.1", "localhost"]\n'
+
+
+def logged_in(stage, ntlm_users, text):
+    client = stage.client(
+        broker=stage.configured(text), answer=lambda challenge: password_answer("TESTDOM\\alice", ntlm_users["alice"]))
+    assert "result" in client.call("agent/register", {"name": "tests"})
+    return client
+
+
+def repeats(address, line):
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(f"GET {line} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n{HANDSHAKE}\r\n".encode())
+        head, _ = receive_response(connection)
+        assert head.startswith(b"HTTP/1.1 101 "), head
+        for text in [b"hello", b"again"]:
+            connection.sendall(text)
+            assert connection.recv(100) == text
+
+
+def test_bytes_pass_after_a_login_by_ntlm_at_the_server(stage, tmp_path, ntlm_users):
+    server = Switching(NtlmCheck(tmp_path, ntlm_users, handler=lambda request: SWITCH))
+    address = open_site(logged_in(stage, ntlm_users, NTLM), server.url)
+    for _ in range(2):
+        repeats(address, "/x")
+    assert len(server.handler.served) == 2
+
+
+def test_bytes_pass_after_a_login_by_ntlm_at_the_proxy(stage, tmp_path, ntlm_users):
+    proxy = Switching(NtlmCheck(tmp_path, ntlm_users, proxy=True, handler=lambda request: SWITCH))
+    client = logged_in(stage, ntlm_users, f'{NTLM}[proxy]\nurl = "{proxy.url}"\n')
+    for _ in range(2):
+        repeats(open_proxy(client)[0], "http://server.example/x")
+    assert len(proxy.handler.served) == 2
+
+
+def test_a_refusal_after_a_login_by_ntlm_ends_the_request(stage, tmp_path, ntlm_users):
+    server = Switching(NtlmCheck(tmp_path, ntlm_users, handler=lambda request: response(403, b"no chat")))
+    address = open_site(logged_in(stage, ntlm_users, NTLM), server.url)
+    fields = HANDSHAKE.replace("Connection: Upgrade", "Connection: Upgrade, close")
+    received = exchange(address, f"GET /x HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n{fields}\r\n".encode())
+    assert received.startswith(b"HTTP/1.1 403 ") and received.endswith(b"no chat")
+
+
+def test_bytes_pass_after_a_login_by_ntlm_at_a_proxy_of_a_tunnel(stage, echo, ntlm_proxy, ntlm_users, account, tls):
+    with reachable_folder("websocket") as folder:
+        site = websocket.nginx(folder, echo.port, *account, tls=tls)
+        broker = stage.configured(f'{NTLM}[proxy]\nurl = "{ntlm_proxy.url}"\nexcept = []\n', "--ca-file", str(tls / "ca.pem"))
+        client = stage.client(broker=broker, answer=lambda challenge: password_answer("TESTDOM\\alice", ntlm_users["alice"]))
+        assert "result" in client.call("agent/register", {"name": "tests"})
+        host, port = open_site(client, f"https://localhost:{site.port}")
+        for _ in range(2):
+            assert talk(f"ws://{host}:{port}/chat", "hello", "end") == ["hello", "bye"]
+        site.stop()
+
+
+def test_bytes_pass_after_a_login_by_kerberos(stage, echo, realm, kerberos_users, tls):
+    with reachable_folder("gssapi-websocket") as folder:
+        site = kerberos.GssapiApache(folder, realm, tls, websocket=echo.port)
+        broker = stage.configured('[schemes]\nnegotiate = ["localhost"]\n', environment=realm.log_in("alice", kerberos_users["alice"]))
+        host, port = open_site(stage.client(broker=broker), site.url)
+        for _ in range(2):
+            assert talk(f"ws://{host}:{port}/kerberos/chat", "hello", "end") == ["hello", "bye"]
+        assert echo.paths == ["/chat"] * 2
+        site.stop()

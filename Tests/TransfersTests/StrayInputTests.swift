@@ -51,7 +51,7 @@ import WatchwordProtocol
                 if pool == .identity { request.identity = .number(1) }
                 if pool == .streamed {
                     request.options.delivery = .fromHeader
-                    request.options.wholeBodyBytes = 100
+                    request.options.awaitsBody = true
                 }
                 #expect(await engine.exchange(request).text == "ok")
                 try await until { server.late == 1 }

@@ -12,6 +12,7 @@ SITE = "WatchwordCoreTests.FrontSiteRequestTests"
 MAPPING = "WatchwordCoreTests.FrontMappingTests"
 ATTACKS = "Tests/EndToEnd/test_front_attacks.py"
 HTTP = "Tests/EndToEnd/test_front_http.py"
+RESPONSES = "Tests/EndToEnd/test_front_responses.py"
 
 FRONT = [
     ("front-consent", "front?.subject ?? ", "", "Tests/EndToEnd/test_front_serve.py"),
@@ -21,6 +22,10 @@ FRONT = [
     ("front-authorization-of-the-program", "intent.plan.originLogin == .broker, ", "", ATTACKS),
     ("front-authorization-of-a-restricted-program", STATEMENT, "", ATTACKS),
     ("fronts-of-client", STATEMENT, "", ATTACKS),
+    ("answer-before-the-request", "easy.number(CURLINFO_REQUEST_SIZE) == answeredBytes", "answeredBytes >= 0",
+     "Tests/EndToEnd/test_front_websocket.py"),
+    ("needs-old-connection", "request.options.needsOldConnection", "request.options.needsOldConnection && stopped != nil", RESPONSES),
+    ("front-login-ends-with-its-connection", "failure.kind == .connectionLost", "failure.text.isEmpty", RESPONSES),
     ("front-half-closed", STATEMENT, "", HTTP),
     ("front-connections-of-a-program", STATEMENT, "", HTTP),
     ("front-tunnels-and-descriptors", STATEMENT, "", HTTP),

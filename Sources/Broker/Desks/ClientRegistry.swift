@@ -113,6 +113,9 @@ final class ClientRegistry {
         agents(after: passed).first { $0.profile.agent?.covers(challenge.protectionSpace) ?? false }
     }
 
+    /// Whether an agent is registered.
+    var hasAgent: Bool { connections.values.contains { $0.profile.agent != nil } }
+
     /// Returns the next agent that can be asked for consent. A process is never asked for consent to its own fetches.
     func confirmer(for fetch: RunningFetch, after passed: Set<ConnectionID>) -> ClientConnection? {
         let asker = owner(of: fetch)?.peer.pid

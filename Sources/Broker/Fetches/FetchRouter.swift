@@ -151,10 +151,19 @@ final class FetchRouter {
         let id = fetch.id
         let held = fetch.owner.flatMap { clients[$0.connection]?.quotas }
         let quotas = ResponseQuotas(memory: held?.responses, disk: held?.disk)  // guard: disk-quota-responses
-        let transfer = ports.transfers.start(request, quotas) { [broker = reference.broker] outcome in
+        let broker = reference.broker
+        let interim: TransferPort.Interim = { response in
+            broker.assumeIsolated { $0.desks.fetches.received(interim: response, of: id) }
+        }
+        let transfer = ports.transfers.start(request, quotas, interim: fetch.answer == nil ? nil : interim) { outcome in
             broker.assumeIsolated { $0.desks.fetches.transferEnded(outcome, of: id) }
         }
         (fetch.transfer, fetch.waitTimer) = (transfer, nil)
+    }
+
+    /// Passes an interim response on to the program of a front.
+    private func received(interim response: TransferResponse, of id: FetchID) {
+        if let answer = fetches[id]?.answer { desks.fronts.received(interim: response, answer) }
     }
 
     /// Passes the outcome of a transfer to the table. If the fetch has ended meanwhile, cancels its open body.

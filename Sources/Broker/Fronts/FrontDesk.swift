@@ -11,6 +11,8 @@ final class FrontDesk {
         let isDescendant: Bool
         /// Whether the program has logged in by itself with a scheme that authenticates connections.
         var authorizesConnections = false
+        /// The origins that have answered such a program. It relies on its login on these connections.
+        var origins: Set<Origin> = []
         var answer: FrontAnswer?
 
         init(_ link: any FrontLink, _ front: FrontID, isDescendant: Bool) {
@@ -212,6 +214,7 @@ final class FrontDesk {
             if !front.isRestricted, request.authorizesConnection || program.authorizesConnections {
                 program.authorizesConnections = true
                 exchange.program = connection.id.value
+                exchange.needsOldConnection = exchange.url.map { program.origins.contains($0.origin) } ?? false
             }
             if front.isRestricted { record(request, of: connection, reason: nil) }
             let fetch = try methods.start(exchange, of: connection, answer)
@@ -270,7 +273,24 @@ final class FrontDesk {
     /// The fetch of an answer has failed.
     func failed(_ answer: FrontAnswer, _ failure: FetchFailure) {
         answer.fetch = nil
+        // The program would take an answer for one on the connection on which it has logged in.
+        // guard: front-login-ends-with-its-connection
+        if failure.kind == .connectionLost, programs[answer.connection]?.authorizesConnections == true {
+            return finish(answer, keepsAlive: false)
+        }
         refuse(answer, answer.refusal ?? FrontRefusal(failure))
+    }
+
+    /// An interim response (1xx) has been received.
+    func received(interim response: TransferResponse, _ answer: FrontAnswer) {
+        // A program of HTTP/1.0 does not know them (RFC 9110 section 15.2).
+        guard answer.request.minorVersion == 1, !answer.request.isConnect, let front = fronts[answer.front],
+            let headers = try? front.responseFields(response, to: answer.request)
+        else { return }
+        answer.link.send(
+            FrontResponse(
+                status: response.status, reason: response.reason, headers: headers, length: nil, to: answer.request
+            ).bytes)
     }
 
     /// The fetch of an answer has got its response.
@@ -278,10 +298,20 @@ final class FrontDesk {
         answer.fetch = nil
         answer.proofs = fetched.proofs
         if answer.request.isConnect, fetched.response.status == 200 { return openTunnel(answer, openBody) }
+        var endsLogin = false
+        if let program = programs[answer.connection], program.authorizesConnections {
+            program.origins.insert(fetched.url.origin)
+            endsLogin = fetched.response.endsConnection
+        }
         do throws(FrontRefusal) {
+            if fetched.response.status == 407, fetched.response.isFromProxy {
+                throw .upstreamLogin(fetched.unanswered, hasAgent: fetches.clients.hasAgent)
+            }
             guard let front = fronts[answer.front] else { throw .closing }
             let headers = try front.responseFields(fetched.response, to: answer.request)
-            sender.begin(answer, fetched.response, headers, openBody) { finish(answer, keepsAlive: $0) }
+            sender.begin(answer, fetched.response, headers, openBody, keepsAlive: !endsLogin) {
+                finish(answer, keepsAlive: $0)
+            }
         } catch {
             if let openBody { fetches.ports.transfers.cancel(openBody.transfer) }
             refuse(answer, error)

@@ -17,24 +17,32 @@ final class FrontSender {
     private var transfers: any TransferPort { fetches.ports.transfers }
 
     /// Sends a response.
-    /// - Parameter finish: called when all of it is sent, with whether the connection stays open.
+    /// - Parameters:
+    ///   - keepsAlive: whether the program may use its connection again.
+    ///   - finish: called when all of it is sent, with whether the connection stays open.
     func begin(
         _ answer: FrontAnswer, _ received: TransferResponse, _ headers: [HeaderField], _ body: OpenBody?,
-        finish: (Bool) -> Void
+        keepsAlive: Bool, finish: (Bool) -> Void
     ) {
         let announced = received.headers.firstValue(of: "Content-Length").flatMap { Int($0) }
         // The protocol that the origin has chosen among those of the request.
         let protocols = received.headers.filter { received.status == 101 && $0.isNamed("Upgrade") }
         let hasNoBody = answer.request.method == "HEAD" || received.status == 304
-        let length = hasNoBody ? announced : body.map(\.announcedBytes) ?? received.body.count
+        // A body in chunks may be followed by trailers.
+        let isChunked = received.headers.contains { $0.isNamed("Transfer-Encoding") }
+        let length =
+            if hasNoBody { announced } else if let body { body.announcedBytes } else {
+                isChunked ? nil : received.body.count
+            }
         let response = FrontResponse(
-            status: received.status, headers: headers + protocols, length: length, to: answer.request)
+            status: received.status, reason: received.reason, headers: headers + protocols, length: length,
+            to: answer.request, keepsAlive: keepsAlive)
         answer.response = response
         answer.link.send(response.bytes)
         if response.framing == .switched { answer.link.switchProtocol() }
         guard response.framing != .none, let body else {
             if let body { transfers.cancel(body.transfer) }
-            if response.framing != .none { answer.link.send(received.body) }
+            if response.framing != .none { send(received.body, received.trailers, isAtEnd: true, to: answer, response) }
             return finish(response.keepsAlive)
         }
         answer.body = body
@@ -61,21 +69,26 @@ final class FrontSender {
         guard let response = answer.response, answer.body != nil else { return }
         switch result {
         case .failure:
-            // The end of the connection is the only way to report it within a body.
+            // The end of the connection is the only way to report it within a body. The program gets what was received before.
             answer.body = nil
-            answer.link.abandon()
+            if response.framing == .closeDelimited { answer.link.abandon() } else { answer.link.close() }
         case .success(let part):
-            let isChunked = response.framing == .chunked
-            answer.link.send(isChunked ? FrontResponse.chunk(part.bytes) : part.bytes)
+            send(part.bytes, part.trailers, isAtEnd: part.isAtEnd, to: answer, response)
             guard part.isAtEnd else { return pump(answer, finish: finish) }
-            if isChunked {
-                let trailers = FrontFields.trailers(part.trailers, to: answer.request)
-                answer.link.send(FrontResponse.lastChunk(trailers: trailers))
-            }
             (answer.body, answer.share) = (nil, nil)
             fetches.perform(fetches.change { $0.recordEnd(of: answer.proofs) })
             finish(response.keepsAlive)
         }
+    }
+
+    /// Sends a part of a body in the framing of its response.
+    private func send(
+        _ part: [UInt8], _ trailers: [HeaderField], isAtEnd: Bool, to answer: FrontAnswer, _ response: FrontResponse
+    ) {
+        guard response.framing == .chunked else { return answer.link.send(part) }
+        answer.link.send(FrontResponse.chunk(part))
+        guard isAtEnd else { return }
+        answer.link.send(FrontResponse.lastChunk(trailers: FrontFields.trailers(trailers, to: answer.request)))
     }
 
     /// Ends the work for a connection that is closed.

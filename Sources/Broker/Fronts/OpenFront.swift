@@ -115,7 +115,6 @@ final class OpenFront {
 
     /// Returns the fields of the response to the program.
     func responseFields(_ response: TransferResponse, to request: FrontRequest) throws(FrontRefusal) -> [HeaderField] {
-        if response.status == 407, response.isFromProxy { throw .upstreamLogin }
         let headers = try fields.response(status: response.status, response.headers, to: request)
         guard let url = site?.url else { return headers }
         return try mapping(of: url, request).response(headers)

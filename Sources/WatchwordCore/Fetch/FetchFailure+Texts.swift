@@ -31,6 +31,7 @@ extension FetchFailure {
 
     public init(_ failure: TransferFailure) {
         self.init(failure.cause?.kind ?? failure.kind.errorKind, failure.detail, cause: failure.wireCause)
+        if case .proxyRefused(let status?)? = failure.cause { proxyStatus = status }
     }
 }
 

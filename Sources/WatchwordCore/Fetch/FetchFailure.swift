@@ -7,6 +7,8 @@ public struct FetchFailure: Error, Sendable, Equatable {
     public var text: String
     /// More detail than `kind`, for clients that need it.
     public var cause: FailureCause?
+    /// The status with which the proxy refused to connect to the server, if any.
+    public var proxyStatus: Int?
 
     public init(_ kind: ErrorKind, _ text: String, cause: FailureCause? = nil) {
         self.kind = kind

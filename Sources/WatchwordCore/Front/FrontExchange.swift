@@ -2,9 +2,6 @@ public import WatchwordProtocol
 
 /// The fetch that answers one request to a front.
 public final class FrontExchange {
-    /// The largest body with an announced length that is delivered in one piece.
-    public static let wholeBodyBytes = 64 << 10
-
     public var params: FetchRunParams
     /// The URL of the program's request, with its target as it was sent; `nil` for a tunnel.
     public let url: FetchURL?
@@ -16,6 +13,8 @@ public final class FrontExchange {
     private let switchesProtocol: Bool
     /// The number of the program's connection, if its connections to the origin must not be shared.
     public var program: Int?
+    /// Whether the program has logged in on a connection to this origin, without which the request must not be sent.
+    public var needsOldConnection = false
 
     private static let omittedHeaders: Set<String> = ["accept", "user-agent"]
 
@@ -63,7 +62,8 @@ public final class FrontExchange {
 
     /// Adapts the plan made from `params`.
     public func adapt(_ plan: inout FetchPlan) {
-        plan.options.wholeBodyBytes = Self.wholeBodyBytes
+        plan.options.awaitsBody = true
+        plan.options.needsOldConnection = needsOldConnection
         plan.program = program
         plan.headers += hopByHop
         // The program's request is passed on as it is.
@@ -79,23 +79,46 @@ public final class FrontExchange {
     }
 }
 
+extension TransferResponse {
+    /// Whether the origin closes the connection after this response (RFC 9112 section 9.6).
+    public var endsConnection: Bool {
+        headers.hasElement("close", of: "Connection")
+            || httpVersion == "1.0" && !headers.hasElement("keep-alive", of: "Connection")
+    }
+}
+
 extension FrontRefusal {
     /// The response to a program whose request could not be answered.
     public init(_ failure: FetchFailure) {
         let status =
             switch failure.kind {
             case .denied, .challengeCancelled, .locked: 403
-            case .badURL, .invalidHeader, .invalidMethod, .notSupported: 400
-            case .tooLarge: 413
+            case .badURL, .invalidHeader, .invalidMethod: 400
             case .busy, .shuttingDown, .cancelled: 503
             case .timedOut, .challengeTimedOut: 504
+            // What the upstream proxy means concerns the program: the target is forbidden, or not available now.
+            case .proxyFailed where [403, 451, 503, 504].contains(failure.proxyStatus): failure.proxyStatus ?? 502
             default: 502
             }
         self.init(status, failure.kind.rawValue, failure.text)
     }
 
-    /// The upstream proxy requires a login, and none was supplied.
-    public static let upstreamLogin = FrontRefusal(
-        502, "upstream-login",
-        "the upstream proxy requires a login, and none was supplied; start an agent, such as \"watchword agent\"")
+    /// The upstream proxy requires a login that was not made.
+    /// - Parameters:
+    ///   - unanswered: why nobody was asked; `nil` if a login was rejected.
+    ///   - hasAgent: whether an agent is registered.
+    public static func upstreamLogin(_ unanswered: Unanswered?, hasAgent: Bool) -> FrontRefusal {
+        let offered = (unanswered?.schemes ?? []).map { "\($0.name.shortened) (\($0.reason.rawValue))" }
+        let reason =
+            switch unanswered?.cause {
+            case .noAgent where !hasAgent: "and none was supplied; start an agent, such as \"watchword agent\""
+            case .noAgent: "and no agent supplied one; answer its question"
+            case .interaction: "and this request must not cause a question; log in with another program first"
+            case .stopped: "and you have stopped the questions of this program; \"watchword prompts\" lets it ask again"
+            case .canAuthenticate, .unsubscribed: "and none was supplied"
+            case nil where offered.isEmpty: "and rejected the login; check user and password"
+            case nil: "and none of its schemes can be used: \(offered.joined(separator: ", "))"
+            }
+        return FrontRefusal(502, "upstream-login", "the upstream proxy requires a login, \(reason)")
+    }
 }

@@ -27,19 +27,23 @@ public struct FrontResponse: Sendable, Equatable {
     ]
 
     /// - Parameters:
+    ///   - reason: the reason phrase of the origin.
     ///   - headers: the fields of `FrontFields.response`. Fields for the framing are ignored, an invalid name drops its
     ///     field, and control characters in values become spaces. For status 101, with `Upgrade` of the origin's response.
     ///   - length: the length of the body in bytes; `nil` if it is not known yet.
     ///   - keepsAlive: whether the front can read another request on the connection.
     public init(
-        status: Int, headers: [HeaderField], length: Int?, to request: FrontRequest, keepsAlive: Bool = true
+        status: Int, reason: String = "", headers: [HeaderField], length: Int?, to request: FrontRequest,
+        keepsAlive: Bool = true
     ) {
         let framing = Self.framing(status: status, length: length, request)
         let isInterim = (100..<200).contains(status)
         let keepsAlive = keepsAlive && request.keepsAlive && framing != .closeDelimited && framing != .switched
         let isTunnel = request.isConnect && (200..<300).contains(status)
-        bytes = HeadWriter.lines(headers, room: 256 + (request.upgrade?.utf8.count ?? 0)) { head in
-            head.write(line: "HTTP/1.1 ", isTunnel ? "\(status) Connection established" : Self.statusLine(status))
+        let room = 256 + (request.upgrade?.utf8.count ?? 0) + reason.utf8.count
+        bytes = HeadWriter.lines(headers, room: room) { head in
+            head.write(
+                line: "HTTP/1.1 ", isTunnel ? "\(status) Connection established" : Self.statusLine(status, reason))
             // guard: front-response-name
             for field in headers where !Self.own.contains(field.name) && field.name.isToken { head.write(field) }
             // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).
@@ -91,10 +95,10 @@ public struct FrontResponse: Sendable, Equatable {
         return String(decoding: text.utf8.map { $0.isFieldCharacter ? $0 : 0x20 }, as: UTF8.self)
     }
 
-    /// Returns the status with its reason phrase; the phrase of an unknown status is empty.
-    static func statusLine(_ status: Int) -> String {
+    /// Returns the status with its reason phrase; an empty one is replaced by the usual one, if any.
+    static func statusLine(_ status: Int, _ reason: String = "") -> String {
         let number = (100...999).contains(status) ? status : 502
-        return "\(number) \(phrases[number] ?? "")"
+        return "\(number) \(reason.isEmpty ? phrases[number] ?? "" : sanitised(reason))"
     }
 
     private static let phrases: [Int: String] = [

@@ -9,8 +9,12 @@ public struct TransferOptions: Sendable, Equatable {
     /// The maximum size of the decoded body; a larger one fails with `TransferFailure.Kind.bodyTooLarge`.
     public var maxBodyBytes: Int
     public var delivery = BodyDelivery.whole
-    /// With the delivery `fromHeader`: the announced length, in bytes, up to which a body is delivered complete.
-    public var wholeBodyBytes = -1
+    /// With the delivery `fromHeader`: whether the response is delivered a moment after its header, so that a small body is
+    /// delivered with it, and a failure right behind the header is the outcome.
+    public var awaitsBody = false
+    /// Whether the exchange fails with `connectionLost` rather than open a connection: the login of a program belongs to one that
+    /// was opened before.
+    public var needsOldConnection = false
     /// Whether to open a tunnel to the origin instead of sending a request, through CONNECT if there is an HTTP proxy
     /// (RFC 9110 section 9.3.6). The response has status 200 and an `openBody`, which `TransferPort.takeTunnel` takes.
     public var opensTunnel = false

@@ -70,7 +70,7 @@ public struct TransferResponse: Sendable, Equatable {
     public var reason = ""
     /// `1.0`, `1.1` or `2`.
     public var httpVersion: String
-    /// The fields of the final response. Fields of interim (1xx) responses are dropped.
+    /// The fields of the final response, without those of interim (1xx) responses.
     public var headers: [HeaderField]
     /// The fields after the body (RFC 9110 section 6.5); empty while the body is still being received.
     public var trailers: [HeaderField] = []
@@ -231,10 +231,13 @@ public protocol TransferPort: Sendable {
     typealias Outcome = Result<TransferResponse, TransferFailure>
     /// The end of an open body: its size in bytes, if all of it was read or written.
     typealias Delivery = Result<Int, TransferFailure>
+    typealias Interim = @Sendable (TransferResponse) -> Void
 
     /// Starts one exchange. `completion` is called exactly once.
+    /// - Parameter interim: called before it for each interim response with a status from 102 on.
     func start(
-        _ request: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping @Sendable (Outcome) -> Void
+        _ request: SharedRequest, _ quotas: ResponseQuotas, interim: Interim?,
+        completion: @escaping @Sendable (Outcome) -> Void
     ) -> TransferID
 
     /// Ends the transfer within milliseconds with `.cancelled`, unless it has ended. An open body is dropped.
@@ -282,4 +285,11 @@ public protocol TransferPort: Sendable {
     func forget(_ identity: ConnectionIdentity)
 
     var figures: TransferStatistics { get }
+}
+
+extension TransferPort {
+    /// Starts one exchange whose interim responses are dropped.
+    public func start(
+        _ request: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping @Sendable (Outcome) -> Void
+    ) -> TransferID { start(request, quotas, interim: nil, completion: completion) }
 }

@@ -50,7 +50,8 @@ final class FakeTransfers: TransferPort {
     var cancelledCount: Int { state.withLock { $0.cancelled.count } }
 
     func start(
-        _ shared: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping @Sendable (Outcome) -> Void
+        _ shared: SharedRequest, _ quotas: ResponseQuotas, interim: Interim?,
+        completion: @escaping @Sendable (Outcome) -> Void
     ) -> TransferID {
         state.withLock { state in
             let request = shared.value

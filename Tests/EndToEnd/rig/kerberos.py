@@ -102,12 +102,13 @@ class Realm:
 
 
 class GssapiApache(Server):
-    """Kerberos at /kerberos/, Kerberos or Basic at /either/; / is open. The log contains the user.
+    """Kerberos at /kerberos/, Kerberos or Basic at /either/; / is open. The log contains the user. With `websocket`, the port of a
+    server, it is at /kerberos/chat.
 
     The folder `delegated` receives the tickets of clients that delegate theirs.
     """
 
-    def __init__(self, folder, realm, tls):
+    def __init__(self, folder, realm, tls, websocket=None):
         folder = pathlib.Path(folder)
         self.tls_port, port = free_port(), free_port()
         for name in ["kerberos", "either"]:
@@ -123,6 +124,8 @@ class GssapiApache(Server):
         self.delegated.mkdir()
         self.delegated.chmod(0o777)
         names = ["mpm_event", "authn_core", "authz_core", "authz_user", "auth_gssapi", "ssl"]
+        names += ["proxy", "proxy_wstunnel"] * bool(websocket)
+        passed = f"ProxyPass /kerberos/chat ws://127.0.0.1:{websocket}/chat\n" if websocket else ""
         loads = "".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in names)
         assert pathlib.Path(f"{MODULES}/mod_auth_gssapi.so").exists(), f"mod_auth_gssapi is missing; run {INSTALL}"
         account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
@@ -132,7 +135,7 @@ class GssapiApache(Server):
             f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\nListen 127.0.0.1:{self.tls_port}\n"
             f"{loads}{account}StartServers 1\nErrorLog {folder}/error.log\nLogFormat '{WORDS}' short\n"
             f"CustomLog {folder}/access.log short\nDocumentRoot {folder}/www\nMutex file:{folder}\nSSLSessionCache none\n"
-            f"<Location /kerberos/>\n{protected}</Location>\n<Location /either/>\n{protected}GssapiBasicAuth On\nGssapiBasicAuthMech krb5\n</Location>\n"
+            f"<Location /kerberos/>\n{protected}</Location>\n<Location /either/>\n{protected}GssapiBasicAuth On\nGssapiBasicAuthMech krb5\n</Location>\n{passed}"
             f"<VirtualHost 127.0.0.1:{self.tls_port}>\nSSLEngine on\nSSLCertificateFile {folder}/server.pem\n"
             f"SSLCertificateKeyFile {folder}/server.key\nCustomLog {folder}/access.log short\n</VirtualHost>\n")
         super().__init__(

@@ -29,7 +29,7 @@ import WatchwordProtocol
         #expect(plan.headers == [HeaderField("A", "b")])
         #expect(plan.interaction == .agent && plan.useStorage && plan.preemption == .session)
         #expect(plan.originLogin == .broker && !plan.options.opensTunnel)
-        #expect(plan.options.delivery == .fromHeader && plan.options.wholeBodyBytes == FrontExchange.wholeBodyBytes)
+        #expect(plan.options.delivery == .fromHeader && plan.options.awaitsBody)
     }
 
     @Test func withoutCredentialsNothingIsStoredSentOrAsked() throws {
@@ -66,12 +66,41 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
-        (ErrorKind.denied, 403), (.challengeCancelled, 403), (.badURL, 400), (.tooLarge, 413), (.busy, 503),
-        (.timedOut, 504),
+        (ErrorKind.denied, 403), (.challengeCancelled, 403), (.badURL, 400), (.tooLarge, 502), (.busy, 503),
+        (.timedOut, 504), (.notSupported, 502), (.malformedResponse, 502), (.connectionLost, 502),
         (.cannotConnect, 502), (.nameNotResolved, 502),
     ])
     func aFailureHasAStatus(kind: ErrorKind, status: Int) {
         let refusal = FrontRefusal(FetchFailure(kind, "what happened"))
         #expect(refusal.status == status && refusal.text == "what happened")
+    }
+
+    @Test(arguments: [(403, 403), (451, 451), (503, 503), (504, 504), (500, 502), (404, 502), (401, 502), (nil, 502)])
+    func aRefusedConnectKeepsItsMeaning(status: Int?, passed: Int) {
+        let failure = TransferFailure(.cannotConnect, "refused", cause: .proxyRefused(status: status))
+        #expect(FrontRefusal(FetchFailure(failure)).status == passed)
+    }
+
+    @Test func aMissingLoginToTheUpstreamNamesItsReason() {
+        func text(_ cause: Unanswered.NoRespondent?, _ schemes: [Unanswered.Scheme] = [], hasAgent: Bool = true)
+            -> String
+        {
+            let unanswered = Unanswered(schemes: schemes, cause: cause, isOfProxy: true)
+            return FrontRefusal.upstreamLogin(unanswered, hasAgent: hasAgent).text
+        }
+        #expect(text(.noAgent, hasAgent: false).contains("start an agent"))
+        #expect(!text(.noAgent).contains("start an agent"))
+        #expect(text(nil, [Unanswered.Scheme("NTLM", .notListed)]).contains("NTLM (notListed)"))
+        #expect(FrontRefusal.upstreamLogin(nil, hasAgent: true).text.contains("rejected"))
+    }
+
+    @Test(arguments: [
+        ("1.1", [], false), ("1.1", ["close"], true), ("1.1", ["Keep-Alive, Close"], true), ("1.0", [], true),
+        ("1.0", ["keep-alive"], false),
+    ])
+    func aResponseMayEndItsConnection(version: String, connection: [String], ends: Bool) {
+        let response = TransferResponse(
+            status: 200, httpVersion: version, headers: connection.map { HeaderField("Connection", $0) })
+        #expect(response.endsConnection == ends)
     }
 }

@@ -86,4 +86,18 @@ import WatchwordProtocol
                 == "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         #expect(FrontRefusal.token.bytes().text.contains("\r\nProxy-Authenticate: Basic realm=\"watchword\"\r\n"))
     }
+
+    @Test(arguments: [
+        ("Fine", "HTTP/1.1 200 Fine\r\n"), ("", "HTTP/1.1 200 OK\r\n"), ("a\r\nb: c", "HTTP/1.1 200 a  b: c\r\n"),
+    ])
+    func theReasonPhraseIsKept(reason: String, line: String) {
+        let response = FrontResponse(status: 200, reason: reason, headers: [], length: 0, to: request())
+        #expect(response.bytes.text.hasPrefix(line))
+    }
+
+    @Test func anInterimResponseHasNoFraming() {
+        let hints = FrontResponse(
+            status: 103, reason: "Hints", headers: [HeaderField("Link", "x")], length: nil, to: request())
+        #expect(hints.bytes.text == "HTTP/1.1 103 Hints\r\nLink: x\r\n\r\n")
+    }
 }

@@ -22,7 +22,7 @@ import WatchwordProtocol
         "/v1/..;/admin", "/v1/%2e%2e;x/admin", "/v1/%00", "/status/", "/status/x", "/statusx", "/V1/a", "v1/a", "", "*",
         "http://h/v1/", "/v1/a b", "/v1/a\r\nb", "/%761/a", "/x?/v1/", "/v1/./../admin",
         "/secret?\u{301}/../v1/x", "/secret/\u{301}x/../v1/y", "/v1/..;\u{301}/secret",
-        // What could be read in two ways, even if both are in the list.
+        // Paths that servers read in several ways, also if all of them are in the list.
         "/v1/./a", "/v1/a/../b", "/a/../v1/b", "/v1/%2e%2e/status", "/v1/%2e/a", "/v1/%252e/a", "/v1/a/..",
         "/v1/..%25%32%66admin",
         "/v1/..%25252fadmin", "/v1/%25252525252fadmin", "/v1/%c0%ae%c0%ae/admin", "/v1/..%c0%afadmin",
