@@ -53,7 +53,7 @@ final class FrontDesk {
         switch params.kind {
         case .site(let site):
             let front = try open(site, at: params.address, opener: connection)
-            return FrontOpen.Opened(id: front.id.text, address: front.address, token: nil)
+            return FrontOpen.Opened(id: front.id.text, address: front.address, name: front.name?.string)
         case .proxy:
             let token = Array(RandomText.make128Bits().utf8).withUnsafeBytes { Secret(copying: $0) }
             let access = FrontAccess(.proxy(token: token), tunnelPorts: context.options.fronts.tunnelPorts)

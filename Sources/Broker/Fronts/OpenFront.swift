@@ -9,6 +9,9 @@ final class OpenFront {
     let opener: ClientConnection?
     let access: FrontAccess
     private let site: (site: FrontSite, url: FetchURL)?
+    /// The name of its own, with the port, by which browsers reach the front of a site; `nil` at a Unix socket, where each program
+    /// has its own cookies.
+    let name: ExactText?
     private let fields: FrontFields
     private var budget: FrontBudget?
     private(set) var requests = 0
@@ -19,7 +22,7 @@ final class OpenFront {
         proxy id: FrontID, at address: FrontAddress, _ access: FrontAccess, opener: ClientConnection?, pseudonym: String
     ) {
         (self.id, self.address, self.access, self.opener) = (id, address, access, opener)
-        (site, fields) = (nil, FrontFields(pseudonym: pseudonym))
+        (site, name, fields) = (nil, nil, FrontFields(pseudonym: pseudonym))
     }
 
     /// A front of one site.
@@ -29,7 +32,9 @@ final class OpenFront {
     ) throws(FetchFailure) {
         let url = try FrontSite.checked(site.url)
         (self.id, self.address, self.opener, self.site) = (id, address, opener, (site, url))
-        access = FrontAccess(.site(names: Self.names(of: address, url)))
+        let local = FrontSite.localName(for: url.origin)
+        name = address.port.map { "\(local):\($0)" }
+        access = FrontAccess(.site(names: Self.names(of: address, url) + [name].compactMap { $0 }))
         fields = FrontFields(pseudonym: pseudonym)
         budget = FrontBudget(site)
     }
@@ -47,7 +52,7 @@ final class OpenFront {
     var description: FrontDescription {
         var description = FrontDescription(
             id: id.text, address: address, site: site?.site.url, pid: opener.map { Int($0.peer.pid) })
-        (description.connections, description.requests) = (connections, requests)
+        (description.name, description.connections, description.requests) = (name?.string, connections, requests)
         return description
     }
 
@@ -87,6 +92,7 @@ final class OpenFront {
     ) throws(FrontRefusal) -> FrontExchange {
         guard let (site, url) = site else { throw .notForProxy }
         guard site.allows(method: request.method, path: path) else { throw .requestNotAllowed(request.method) }
+        if let name, !isNamed(request), request.isNavigation { throw .elsewhere("http://\(name)\(path)") }
         try budget?.take()
         let mapping = try mapping(of: url, request)
         let request = site.restricted(request)
@@ -98,10 +104,15 @@ final class OpenFront {
 
     private func mapping(of url: FetchURL, _ request: FrontRequest) throws(FrontRefusal) -> SiteMapping {
         do throws(FetchFailure) {
-            return try SiteMapping(site: url, front: ExactText(request.host ?? ""))
+            return try SiteMapping(
+                site: url, front: ExactText(request.host ?? ""), passesCookies: name == nil || isNamed(request))
         } catch {
             throw .wrongName
         }
+    }
+
+    private func isNamed(_ request: FrontRequest) -> Bool {
+        request.host.map { ExactText($0).asciiLowercased } == name
     }
 
     /// Returns the origin to which a request leads, for the audit log; `nil` if it names none.

@@ -96,7 +96,7 @@ extension FrontRefusal {
             case .badURL, .invalidHeader, .invalidMethod: 400
             case .busy, .shuttingDown, .cancelled: 503
             case .timedOut, .challengeTimedOut: 504
-            // What the upstream proxy means concerns the program: the target is forbidden, or not available now.
+            // The target is forbidden, or not available now: the program has to know it.
             case .proxyFailed where [403, 451, 503, 504].contains(failure.proxyStatus): failure.proxyStatus ?? 502
             default: 502
             }
@@ -115,6 +115,7 @@ extension FrontRefusal {
             case .noAgent: "and no agent supplied one; answer its question"
             case .interaction: "and this request must not cause a question; log in with another program first"
             case .stopped: "and you have stopped the questions of this program; \"watchword prompts\" lets it ask again"
+            case .consentDenied: "and the use of the stored one was not allowed"
             case .canAuthenticate, .unsubscribed: "and none was supplied"
             case nil where offered.isEmpty: "and rejected the login; check user and password"
             case nil: "and none of its schemes can be used: \(offered.joined(separator: ", "))"

@@ -15,6 +15,13 @@ extension FrontRefusal {
         403, "foreign-page", "a web page of another site sent the request; only programs may use this front",
         hasBody: false)
 
+    /// Leads a browser to the name of the front, because the site gets no cookies under the address.
+    public static func elsewhere(_ url: String) -> FrontRefusal {
+        var refusal = FrontRefusal(307, "own-name", "the site is at \(url)", hasBody: false)
+        refusal.location = url
+        return refusal
+    }
+
     static func hostNotAllowed(_ host: ExactText) -> FrontRefusal {
         FrontRefusal(
             403, "host-not-allowed",

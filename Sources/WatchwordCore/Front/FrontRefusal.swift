@@ -9,6 +9,8 @@ public struct FrontRefusal: Error, Sendable, Equatable {
     public var text: String
     /// Whether the response has a body with the message. A web page must not be able to recognize the front by it.
     public var hasBody: Bool
+    /// The URL to which a browser is redirected.
+    public var location: String?
 
     public init(_ status: Int, _ reason: String, _ text: String, hasBody: Bool = true) {
         self.status = status
@@ -23,6 +25,7 @@ public struct FrontRefusal: Error, Sendable, Equatable {
         let body = hasBody ? Array("watchword: \(FrontResponse.sanitised(text))\n".utf8) : []
         var fields = ["Content-Length: \(body.count)", "Connection: close"]
         if hasBody { fields += ["Content-Type: text/plain; charset=utf-8"] }
+        if let location { fields += ["Location: \(FrontResponse.sanitised(location))"] }
         if status == 407 { fields += ["Proxy-Authenticate: Basic realm=\"watchword\""] }
         let head = "HTTP/1.1 \(FrontResponse.statusLine(status))\r\n" + fields.joined(separator: "\r\n") + "\r\n\r\n"
         return Array(head.utf8) + (method == "HEAD" ? [] : body)

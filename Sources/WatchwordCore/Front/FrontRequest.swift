@@ -78,6 +78,12 @@ public struct FrontRequest: Sendable, Equatable {
     // guard: front-upgrade
     static func isPassedOn(protocol name: String) -> Bool { name.equalsIgnoringASCIICase("websocket") }
 
+    /// Whether a browser shows the response as a page.
+    public var isNavigation: Bool {
+        ["GET", "HEAD"].contains(method)
+            && headers.values(of: "Sec-Fetch-Mode").contains { $0.equalsIgnoringASCIICase("navigate") }
+    }
+
     /// Whether the request opens a tunnel (RFC 9110 section 9.3.6).
     public var isConnect: Bool { method == "CONNECT" }
 }

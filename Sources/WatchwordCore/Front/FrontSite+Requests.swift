@@ -16,6 +16,23 @@ extension FrontSite {
         }
     }
 
+    /// Returns a host name of its own for the front of a site, so that its cookies are not those of other sites. Browsers and curl
+    /// find names below `localhost` on this machine, without a name server (RFC 6761 section 6.3).
+    public static func localName(for site: Origin) -> String {
+        var words = ""
+        for byte in site.host.utf8 {
+            let isAllowed = (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte)
+            if isAllowed {
+                words.unicodeScalars.append(Unicode.Scalar(byte))
+            } else if !words.hasSuffix("-") {
+                words += "-"
+            }
+        }
+        // Distinguishes sites whose hosts differ only in other characters, in the port or in the scheme.
+        let hash = Array(site.text.utf8).withUnsafeBytes { Hexadecimal.text(OAuthText.sha256($0).prefix(5)) }
+        return "\(words.prefix(40).drop { $0 == "-" })-\(hash).localhost".replacing("--", with: "-")
+    }
+
     /// Returns the URL of a request with the target `path`.
     public func url(of path: String, _ origin: Origin) throws(FrontRefusal) -> FetchURL {
         do throws(FetchFailure) { return try FetchURL(origin.text + path, keepsTarget: true) } catch {

@@ -4,22 +4,27 @@ public import WatchwordProtocol
 public struct SiteMapping: Sendable {
     private let site: Origin
     private let front: Origin
+    private let passesCookies: Bool
 
     /// - Parameters:
     ///   - site: the URL of the site.
     ///   - front: the host and port of the front, the value of `Host` of the request.
+    ///   - passesCookies: whether this host belongs to the site alone. Cookies do not distinguish ports, so that those of other
+    ///     sites, and of other servers on this machine, would reach the site under a shared one, and its own reach them.
     /// - Throws: `FetchFailure` of kind `badURL` if `front` is not a host with an optional port.
-    public init(site: FetchURL, front: ExactText) throws(FetchFailure) {
+    public init(site: FetchURL, front: ExactText, passesCookies: Bool) throws(FetchFailure) {
         self.site = site.origin
         self.front = try Origin(scheme: .http, authority: front.string)
+        self.passesCookies = passesCookies
     }
 
     /// Returns the fields of a request as the site expects them: `Host`, `Origin` and `Referer` name the site.
     public func request(_ headers: [HeaderField]) -> [HeaderField] {
-        headers.map { field in
+        headers.compactMap { field in
             switch field.name.asciiLowercased {
             case "host": HeaderField(field.name, String(site.text.dropFirst("\(site.scheme.rawValue)://".count)))
             case "origin", "referer": HeaderField(field.name, Self.moved(field.value, from: front, to: site))
+            case "cookie" where !passesCookies: nil  // guard: front-cookies-to-the-site
             default: field
             }
         }
@@ -27,8 +32,8 @@ public struct SiteMapping: Sendable {
 
     /// Returns the fields of a response as the program expects them: URLs of the site become URLs of the front.
     ///
-    /// `Refresh` is dropped, because it leads past the front. `Set-Cookie` loses `Secure`, as the front is plain HTTP, and a
-    /// `Domain` that covers the site.
+    /// `Refresh` is dropped, because it leads past the front. `Set-Cookie` is adapted to plain HTTP and to the host of the front:
+    /// see `cookie`.
     public func response(_ headers: [HeaderField]) -> [HeaderField] {
         headers.compactMap { field in
             switch field.name.asciiLowercased {
@@ -36,7 +41,8 @@ public struct SiteMapping: Sendable {
                 HeaderField(field.name, Self.moved(field.value, from: site, to: front))
             case "access-control-allow-origin":
                 HeaderField(field.name, Self.moved(field.value, from: site, to: front))
-            case "set-cookie": HeaderField(field.name, cookie(field.value))
+            case "set-cookie" where !passesCookies: nil  // guard: front-cookies-of-the-site
+            case "set-cookie": cookie(field.value).map { HeaderField(field.name, $0) }
             case "refresh": nil
             default: field
             }
@@ -55,21 +61,42 @@ public struct SiteMapping: Sendable {
         return target.text + rest
     }
 
-    private func cookie(_ value: String) -> String {
+    /// Returns a cookie of the site as one of the front's host alone; `nil` if its `Domain` does not cover the site, so that
+    /// programs would not accept it from the site either.
+    ///
+    /// `Secure` and what requires it, `SameSite=None` and `Partitioned`, are removed: programs send no such cookie over plain HTTP.
+    /// They stay if the name requires them (`__Secure-`, `__Host-`); browsers accept that from names below `localhost`.
+    private func cookie(_ value: String) -> String? {
         let parts = value.split(separator: ";", omittingEmptySubsequences: false)
-        let attributes = parts.dropFirst().filter { part in
-            let trimmed = part.drop { $0 == " " || $0 == "\t" }
-            let name = trimmed.prefix { $0 != "=" && $0 != " " && $0 != "\t" }
-            if name.equalsIgnoringASCIICase("Secure") { return false }
-            guard name.equalsIgnoringASCIICase("Domain") else { return true }
-            return !coversSite(trimmed.dropFirst(name.count).filter { $0 != "=" && $0 != " " && $0 != "\t" })
+        let first = parts.first ?? ""
+        let name = String(first.drop(while: Self.isBlank))
+        let isSecure = ["__secure-", "__host-"].contains { name.hasPrefix(ignoringASCIICase: $0) }
+        var kept = [first]
+        for part in parts.dropFirst() {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let text = pair.count > 1 ? Self.trimmed(pair[1]) : ""
+            switch Self.trimmed(pair[0]).asciiLowercased {
+            case "domain":
+                guard coversSite(text) else { return nil }  // guard: front-cookie-domain
+            case "secure" where !isSecure, "partitioned" where !isSecure: break
+            case "samesite" where !isSecure && text.equalsIgnoringASCIICase("None"): break
+            default: kept.append(part)
+            }
         }
-        return ([parts.first ?? ""] + attributes).joined(separator: ";")
+        return kept.joined(separator: ";")
+    }
+
+    private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        var text = text.drop(while: isBlank)
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        return text
     }
 
     /// Whether the domain of a cookie matches the site (RFC 6265 section 5.1.3).
-    private func coversSite(_ domain: String) -> Bool {
-        let name = (domain.hasPrefix(".") ? String(domain.dropFirst()) : domain).asciiLowercased
+    private func coversSite(_ domain: Substring) -> Bool {
+        let name = (domain.hasPrefix(".") ? domain.dropFirst() : domain).asciiLowercased
         guard !name.isEmpty else { return true }
         return site.host == ExactText(name) || site.host.hasSuffix(ExactText(".\(name)"))
     }

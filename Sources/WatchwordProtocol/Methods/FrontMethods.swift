@@ -16,9 +16,11 @@ public struct FrontOpen: CallableMethod, Equatable {
         public var address: FrontAddress
         /// The token of a proxy.
         public var token: Secret?
+        /// The name of a site's front, with the port; see `FrontDescription.name`.
+        public var name: String?
 
-        public init(id: String, address: FrontAddress, token: Secret?) {
-            (self.id, self.address, self.token) = (id, address, token)
+        public init(id: String, address: FrontAddress, token: Secret? = nil, name: String? = nil) {
+            (self.id, self.address, self.token, self.name) = (id, address, token, name)
         }
     }
 
@@ -48,6 +50,7 @@ public struct FrontOpen: CallableMethod, Equatable {
     public static func json(_ opened: Opened) -> JSON {
         [
             "frontId": .string(opened.id), "listen": .string(opened.address.text),
+            "name": opened.name.map { .string($0) },
             "token": opened.token?.withUnsafeBytes { JSON.string(secret: $0) },
         ]
     }
@@ -75,6 +78,8 @@ public struct FrontDescription: Sendable {
     public var address: FrontAddress
     /// The URL of the site; `nil` for a proxy.
     public var site: String?
+    /// The name below `localhost`, with the port, under which the site gets its cookies; `nil` for a proxy and at a Unix socket.
+    public var name: String?
     /// The process that opened the front; `nil` for a front of the configuration.
     public var pid: Int?
     public var connections: Int
@@ -90,7 +95,8 @@ public struct FrontDescription: Sendable {
     public var json: JSON {
         [
             "frontId": .string(id), "listen": .string(address.text), "kind": site == nil ? "proxy" : "site",
-            "url": site.map { .string($0) }, "pid": pid.map { .integer($0) }, "connections": .integer(connections),
+            "url": site.map { .string($0) }, "name": name.map { .string($0) }, "pid": pid.map { .integer($0) },
+            "connections": .integer(connections),
             "requests": .integer(requests), "problem": problem.map { .string($0) },
         ]
     }

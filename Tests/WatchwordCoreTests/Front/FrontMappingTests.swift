@@ -7,7 +7,10 @@ import WatchwordProtocol
 @Suite struct FrontMappingTests {
     private let mapping: SiteMapping
 
-    init() throws { mapping = try SiteMapping(site: FetchURL("https://api.example.com"), front: "127.0.0.1:3901") }
+    init() throws {
+        mapping = try SiteMapping(
+            site: FetchURL("https://api.example.com"), front: "127.0.0.1:3901", passesCookies: true)
+    }
 
     private func response(_ name: String, _ value: String) -> String? {
         mapping.response([HeaderField(name, value)]).first?.value
@@ -42,12 +45,50 @@ import WatchwordProtocol
 
     @Test(arguments: [
         ("a=b; Path=/; Secure; HttpOnly", "a=b; Path=/; HttpOnly"), ("a=b; domain=api.example.com", "a=b"),
-        ("a=b; Domain = .Example.com ;secure", "a=b"), ("a=b; Domain=other.com", "a=b; Domain=other.com"),
-        ("a=b; Domain=ample.com", "a=b; Domain=ample.com"), ("secure=Secure", "secure=Secure"), ("a=b; Domain=", "a=b"),
+        ("a=b; Domain = .Example.com ;secure", "a=b"), ("secure=Secure", "secure=Secure"), ("a=b; Domain=", "a=b"),
         ("Domain=api.example.com; SameSite=Lax", "Domain=api.example.com; SameSite=Lax"),
+        ("a=b; SameSite=None; Secure; Partitioned", "a=b"), ("a=b; SameSite = none", "a=b"),
+        ("__Host-a=b; Path=/; Secure", "__Host-a=b; Path=/; Secure"),
+        (" __secure-a=b; Secure; SameSite=None", " __secure-a=b; Secure; SameSite=None"),
+        ("__Hosta=b; Secure", "__Hosta=b"), ("a=__Host-b; Secure", "a=__Host-b"),
+        ("a=b; Max-Age=1; Expires=x", "a=b; Max-Age=1; Expires=x"),
     ])
     func aCookieBelongsToTheFront(value: String, expected: String) {
         #expect(response("Set-Cookie", value) == expected)
+    }
+
+    @Test(arguments: [
+        "a=b; Domain=other.com", "a=b; Domain=ample.com", "a=b; domain=localhost", "a=b; Domain=x.api.example.com",
+    ])
+    func aCookieOfAnotherSiteIsDropped(value: String) {
+        #expect(response("Set-Cookie", value) == nil)
+    }
+
+    @Test func cookiesPassOnlyUnderANameOfTheirOwn() throws {
+        let shared = try SiteMapping(
+            site: FetchURL("https://api.example.com"), front: "127.0.0.1:3901", passesCookies: false)
+        #expect(shared.response([HeaderField("set-cookie", "a=b"), HeaderField("A", "b")]) == [HeaderField("A", "b")])
+        #expect(shared.request([HeaderField("cookie", "a=b"), HeaderField("A", "b")]) == [HeaderField("A", "b")])
+        #expect(request("Cookie", "a=b") == "a=b")
+    }
+
+    @Test func eachSiteHasANameOfItsOwn() throws {
+        let urls = [
+            "https://a-b.example", "https://a.b-example", "https://a.b.example", "http://a.b.example",
+            "https://a.b.example:8443",
+            "https://xn--bcher-kva.example", "https://[::1]", "https://127.0.0.1",
+            "https://\(String(repeating: "a.", count: 100))example",
+            "https://_-_.example",
+        ]
+        let names = try urls.map { FrontSite.localName(for: try FetchURL($0).origin) }
+        #expect(Set(names).count == urls.count)
+        for name in names {
+            let label = try #require(name.split(separator: ".").first)
+            #expect(name == "\(label).localhost" && label.count <= 63 && !label.contains("--") && label.first != "-")
+            #expect(throws: Never.self) { try FetchURL("http://\(name):1/") }
+        }
+        #expect(names[0].hasPrefix("a-b-example-"))
+        #expect(names[0] == FrontSite.localName(for: try FetchURL("https://A-B.example:443/").origin))
     }
 
     @Test func pagesOfTheFrontMayReadTheResponse() {
@@ -61,6 +102,8 @@ import WatchwordProtocol
     }
 
     @Test func aFrontHasAHost() {
-        #expect(throws: FetchFailure.self) { try SiteMapping(site: FetchURL("http://h"), front: "a/b") }
+        #expect(throws: FetchFailure.self) {
+            try SiteMapping(site: FetchURL("http://h"), front: "a/b", passesCookies: true)
+        }
     }
 }

@@ -37,7 +37,7 @@ struct FrontStatusCommand: ParsableCommand {
         if !problems.isEmpty { throw ExitCode(ExitStatus.refused) }
     }
 
-    private static let heading = ["ADDRESS", "SERVES", "OPENED BY", "CONNECTIONS", "REQUESTS"]
+    private static let heading = ["ADDRESS", "SERVES", "OPENED BY", "CONNECTIONS", "REQUESTS", "NAME FOR BROWSERS"]
 
     private static func row(_ front: JSON) -> [String] {
         [
@@ -46,6 +46,7 @@ struct FrontStatusCommand: ParsableCommand {
             front["problem"] != nil
                 ? "not listening" : front["pid"]?.integer.map { "process \($0)" } ?? "configuration",
             "\(front["connections"]?.integer ?? 0)", "\(front["requests"]?.integer ?? 0)",
+            (front["name"]?.string ?? "").shortened(to: 120),
         ]
     }
 }

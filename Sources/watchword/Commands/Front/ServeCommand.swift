@@ -80,6 +80,8 @@ struct ServeCommand: ParsableCommand {
                 let listening = front["listen"]?.string ?? ""
                 let text = listening.hasPrefix("/") ? "the socket \(listening)" : "http://\(listening)"
                 print("Serving \(place.url) at \(text)")
+                // Cookies do not distinguish the ports of one address.
+                if let name = front["name"]?.string { print("For browsers, and with cookies: http://\(name)") }
             }
             if ask, try connection.call(ServerStatus())["agents"]?.elements?.isEmpty != false {
                 printError(
