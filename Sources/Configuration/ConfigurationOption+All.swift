@@ -91,6 +91,11 @@ extension ConfigurationOption {
             "Specifies servers and proxies for which NTLM is allowed. An NTLM login can be relayed to another "
                 + "server, and the password can be guessed from it offline; list only hosts that support nothing "
                 + "better."),
+        .hosts(
+            "schemes.latin1", \.latin1Hosts,
+            "Specifies servers and proxies that expect user and password in ISO 8859-1 when they request Digest without "
+                + "a charset; a login with other characters is sent in UTF-8 there, too. All others get UTF-8. For Basic, "
+                + "UTF-8 is always used."),
         .rules(
             "schemes.order", .schemeOrders, \.schemeOrders,
             "Specifies which authentication schemes are used for some hosts, and in which order. Each string is a "

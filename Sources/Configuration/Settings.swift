@@ -54,6 +54,8 @@ public struct Settings: Sendable, Equatable {
     public var delegationHosts: [HostPattern] = []
     /// Hosts for which NTLM is allowed.
     public var ntlmHosts: [HostPattern] = []
+    /// Hosts that expect ISO 8859-1 in a login by Digest.
+    public var latin1Hosts: [HostPattern] = []
     /// Scheme orders for some hosts. The first that matches applies.
     public var schemeOrders: [SchemeOrder] = []
     /// Whether outdated and malformed challenges are answered.

@@ -78,6 +78,7 @@ extension BrokerOptions {
             negotiateHosts: settings.negotiateHosts, delegationHosts: settings.delegationHosts,
             ntlmHosts: settings.ntlmHosts,
             sites: settings.schemeOrders.map { SchemeRules.Site(hosts: [$0.hosts], order: $0.order) })
+        schemes.latin1Hosts = settings.latin1Hosts
         schemes.allowsWeak = settings.allowsWeak
         releaseRules = settings.releaseRules
         netrcFile = settings.netrcFile

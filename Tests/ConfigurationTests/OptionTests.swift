@@ -34,6 +34,7 @@ import WatchwordProtocol
         "proxy.desktop": ("true", { $0.usesDesktopProxy = true }),
         "schemes.negotiate": ("['.d.example']", { $0.negotiateHosts = [try HostPattern(".d.example")] }),
         "schemes.delegate": ("['e.example']", { $0.delegationHosts = [try HostPattern("e.example")] }),
+        "schemes.latin1": ("['g.example']", { $0.latin1Hosts = [try HostPattern("g.example")] }),
         "schemes.ntlm": ("['f.example:443']", { $0.ntlmHosts = [try HostPattern("f.example:443")] }),
         "schemes.order": (
             "['g.example bearer  basic']",

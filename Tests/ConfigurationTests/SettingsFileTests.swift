@@ -48,7 +48,7 @@ import Testing
         ("[schemes]\nnegotiat = []", "schemes.negotiat", "did you mean negotiate in [schemes]?"),
         (
             "[schemes]\nauth-server-whitelist = []", "schemes.auth-server-whitelist",
-            "the options of [schemes] are negotiate, delegate, ntlm, order and weak"
+            "the options of [schemes] are negotiate, delegate, ntlm, latin1, order and weak"
         ),
         (
             "[proxy]\npassword = 'secret'", "proxy.password",

@@ -100,7 +100,7 @@ import WatchwordProtocol
         let parameters = "realm=\"a\\\"b\\\\c\", nonce=\"n\\\"\", qop=\"auth\", algorithm=\"md5\""
         let text = try #require(digestField(parameters, user: "x\"y\\", target: "/?\""))
         #expect(text.contains("username=\"x\\\"y\\\\\", realm=\"a\\\"b\\\\c\", nonce=\"n\\\"\", uri=\"/?\\\"\""))
-        #expect(text.contains("algorithm=MD5, qop=auth, nc=00000001, cnonce="))
+        #expect(text.contains("algorithm=md5, qop=auth, nc=00000001, cnonce="))
     }
 
     @Test(
@@ -136,16 +136,16 @@ import WatchwordProtocol
         response: "bf53262cedf7e9a907bd05ebc687d97068480884fb9d65f75acf095d92ed3e9c"
     )
 
-    /// The choice is documented at `DigestCharset`.
+    /// The field is UTF-8, which `latin1` reads byte by byte.
+    private static let quotedUTF8 = "username=\"J\u{C3}\u{A4}s\u{C3}\u{B8}n Doe\""
+
     @Test(
-        "Rule D11: only the charset UTF-8 changes the encoding",
+        "Rule D11: with and without a charset the bytes are UTF-8",
         arguments: [
-            ("utf-8", inUTF8.name, inUTF8.response),
-            ("UTF-8", inUTF8.name, inUTF8.response),
-            (nil, "username=\"Jäsøn Doe\"", "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"),
-            ("utf-16", "username=\"Jäsøn Doe\"", "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"),
+            ("utf-8", inUTF8.name, inUTF8.response), ("UTF-8", inUTF8.name, inUTF8.response),
+            (nil, quotedUTF8, inUTF8.response), ("utf-16", quotedUTF8, inUTF8.response),
         ])
-    func theCharsetDecidesOnTheBytes(charset: String?, name: String, response: String) throws {
+    func theBytesAreUTF8(charset: String?, name: String, response: String) throws {
         let parameters = "realm=\"api@example.org\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
         let text = try #require(
             digestField(
@@ -173,6 +173,47 @@ import WatchwordProtocol
     }
 
     @Test(
+        "Rule D11: a host that the configuration lists gets ISO 8859-1, unless it states UTF-8",
+        arguments: [
+            (nil, "h", "username=\"Jäsøn Doe\"", "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"),
+            (
+                "utf-16", "h", "username=\"Jäsøn Doe\"",
+                "82cbc032826ea128fdbb6c985e63cee01f1a4723cacf3afa807948c13eae6074"
+            ),
+            ("UTF-8", "h", inUTF8.name, inUTF8.response), (nil, "other", quotedUTF8, inUTF8.response),
+        ])
+    func aListedHostGetsISO88591(charset: String?, host: String, name: String, response: String) throws {
+        var rules = SchemeRules()
+        rules.latin1Hosts = [try HostPattern(host)]
+        let parameters =
+            "realm=\"api@example.org\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256\(charset.map { ", charset=\"\($0)\"" } ?? "")"
+        let challenge = try #require(digestChallenge(parameters))
+        let server = Challenger.server(Origin(scheme: .http, host: "h", port: 80))
+        let asked = AnswerableChallenge.digest(challenge)
+        var attempt = Attempt(
+            asked, asked.protectionSpace(at: server),
+            Candidate(credential: login("Jäsøn Doe", "Sécret, or not?"), source: .client, partition: nil))
+        var nonces = DigestNonces()
+        let environment = FetchEnvironment(
+            now: .zero, Boxed(FetchRules(schemes: rules)), clientNonces: .fixed("c"))
+        let text = attempt.authorization(
+            for: DigestRequest(method: "GET", target: "/doe.json"), environment, nonces: &nonces)?.latin1
+        #expect(text?.hasPrefix("Digest \(name), realm=") == true)
+        #expect(text?.hasSuffix("response=\"\(response)\"") == true)
+    }
+
+    @Test(
+        "Rule D1: the algorithm is returned as it was supplied",
+        arguments: ["md5", "MD5", "Md5", "sha-256", "SHA-256-SESS", "MD5-SESS", "md5-Sess", "sha-512-256"])
+    func theAlgorithmIsReturnedAsItWasSupplied(name: String) throws {
+        for value in [name, "\"\(name)\""] {
+            let text = digestField("realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=\(value)")
+            #expect(text?.contains(", algorithm=\(name), qop") == true)
+        }
+        #expect(digestField("realm=\"r\", nonce=\"n\", qop=\"auth\"")?.contains("algorithm") == false)
+    }
+
+    @Test(
         "Rule D11: a password that is not valid UTF-8 is sent unchanged",
         arguments: [[0xC2], [0xC3, 0x41], [0xE4], [0xC4, 0x80], [0x41, 0xFF, 0xFE]] as [[UInt8]])
     func aPasswordThatIsNotUTF8IsNotSentAsISO88591(bytes: [UInt8]) {
@@ -181,6 +222,7 @@ import WatchwordProtocol
         #expect(DigestCharset.latin1(of: password) == nil)
         #expect(DigestCharset.utf8.bytes(of: credential)?.password == password)
         #expect(DigestCharset.unstated.bytes(of: credential)?.password == password)
+        #expect(DigestCharset.latin1.bytes(of: credential)?.password == password)
     }
 
     /// Both are in one encoding, because a server compares against one text.
@@ -188,11 +230,9 @@ import WatchwordProtocol
         "Rule D11: beyond ISO 8859-1 both user and password are UTF-8",
         arguments: [("Ł日", "pw"), ("Zoë", "€"), ("é", "日"), ("Ł日", "é")])
     func beyondISO88591BothUserAndPasswordAreUTF8(user: ExactText, password: String) throws {
-        let parameters = "realm=\"r\", nonce=\"n\", qop=\"auth\""
-        let text = try #require(digestField(parameters, user: user, password: password))
-        let name = String(String.UnicodeScalarView(user.utf8.map { Unicode.Scalar($0) }))
-        #expect(text.hasPrefix("Digest username=\"\(name)\", realm="))
-        let stated = try #require(digestField(parameters + ", charset=UTF-8", user: user, password: password))
-        #expect(text.suffix(34) == stated.suffix(34))
+        let bytes = DigestCharset.latin1.bytes(of: login(user, password))
+        #expect(bytes?.user == Array(user.utf8) && bytes?.password == secret(password))
+        let short = try #require(DigestCharset.latin1.bytes(of: login("é", "§ç")))
+        #expect(short.user == [0xE9] && short.password.withUnsafeBytes { Array($0) } == [0xA7, 0xE7])
     }
 }

@@ -22,7 +22,7 @@ struct DigestAlgorithm: Sendable, Equatable {
         }
     }
 
-    /// The form in an `Authorization` field.
+    /// The name of the standard.
     var name: String {
         let base =
             switch hash {

@@ -23,10 +23,10 @@ struct DigestChallenge: Sendable, Equatable {
     private(set) var nonce: ExactText
     let opaque: String?
     let algorithm: DigestAlgorithm
-    /// Whether the server named the algorithm; if not, the response does not name it either.
-    let namesAlgorithm: Bool
+    /// The name of the algorithm as the server wrote it, which the response repeats; `nil` if it named none.
+    let algorithmName: String?
     let protection: Protection
-    let charset: DigestCharset
+    private(set) var charset: DigestCharset
     /// Whether the user name is sent as a hash (RFC 7616 section 3.4.4).
     let hashesUser: Bool
     /// `nil` for the whole server.
@@ -44,7 +44,7 @@ struct DigestChallenge: Sendable, Equatable {
         self.nonce = nonce
         self.opaque = challenge["opaque"]
         self.algorithm = algorithm
-        self.namesAlgorithm = challenge["algorithm"] != nil
+        self.algorithmName = challenge["algorithm"]
         self.protection = protection
         self.charset = DigestCharset(name: challenge["charset"])
         self.hashesUser = challenge["userhash"]?.equalsIgnoringASCIICase("true") ?? false
@@ -66,6 +66,14 @@ struct DigestChallenge: Sendable, Equatable {
         next.nonce = nonce
         next.isStale = false
         return next
+    }
+
+    /// Returns the challenge of a server that the configuration lists for ISO 8859-1, or of another one.
+    func expectingLatin1(_ isListed: Bool) -> DigestChallenge {
+        guard charset != .utf8 else { return self }
+        var challenge = self
+        challenge.charset = isListed ? .latin1 : .unstated
+        return challenge
     }
 
     /// Returns the option to use: `auth` rather than `auth-int`, which does not hide the body, and makes servers buffer

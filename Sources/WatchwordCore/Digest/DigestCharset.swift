@@ -2,11 +2,10 @@ internal import WatchwordProtocol
 
 /// The encoding of user and password (RFC 7616 section 4).
 ///
-/// A server that sends `charset=UTF-8` gets UTF-8. RFC 7616 does not say what other servers expect; they are treated as
-/// servers of RFC 2617 and get ISO 8859-1. Text with other characters is sent in UTF-8, the only encoding that such a
-/// server can expect for it; neon and Chromium do the same.
+/// RFC 7616 does not say what servers without `charset=UTF-8` expect. They get UTF-8 as well, as from curl and as with
+/// Basic, unless the configuration lists them for ISO 8859-1. There, text with other characters is sent in UTF-8.
 enum DigestCharset: Sendable {
-    case utf8, unstated
+    case utf8, unstated, latin1
 
     /// `UTF-8`, compared without case, is the only valid value (RFC 7616 section 3.3); any other is ignored.
     init(name: String?) { self = name?.equalsIgnoringASCIICase("UTF-8") == true ? .utf8 : .unstated }
@@ -15,13 +14,13 @@ enum DigestCharset: Sendable {
     /// contain control characters (RFC 9110 section 5.6.4), and `username*` is sent only to servers that send a
     /// charset.
     func bytes(of credential: LoginCredential) -> (user: [UInt8], password: Secret)? {
-        if self == .unstated {
-            let scalars = credential.user.string.unicodeScalars
-            guard scalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else { return nil }
-            // guard: digest-charset-of-both
-            if scalars.allSatisfy({ $0.value <= 0xFF }), let password = Self.latin1(of: credential.secret) {
-                return (scalars.map { UInt8(truncatingIfNeeded: $0.value) }, password)
-            }
+        guard self != .utf8 else { return (Array(credential.user.utf8), credential.secret) }
+        let scalars = credential.user.string.unicodeScalars
+        guard scalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else { return nil }
+        // guard: digest-charset-of-both
+        if self == .latin1, scalars.allSatisfy({ $0.value <= 0xFF }), let password = Self.latin1(of: credential.secret)
+        {
+            return (scalars.map { UInt8(truncatingIfNeeded: $0.value) }, password)
         }
         return (Array(credential.user.utf8), credential.secret)
     }

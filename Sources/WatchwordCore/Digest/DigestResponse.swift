@@ -20,7 +20,8 @@ struct DigestResponse: Sendable, Equatable {
     func authorization(for credential: LoginCredential, _ request: DigestRequest) -> Secret {
         var fields = ["realm=\(challenge.realm.string.quoted)", "nonce=\(challenge.nonce.string.quoted)"]
         fields.append("uri=\(request.target.quoted)")
-        if challenge.namesAlgorithm { fields.append("algorithm=\(challenge.algorithm.name)") }
+        // Some servers compare the spelling with their own (RFC 7616 section 3.4).
+        if let name = challenge.algorithmName { fields.append("algorithm=\(name)") }  // guard: digest-algorithm-as-supplied
         if challenge.protection != .legacy {
             fields += ["qop=\(challenge.protection.rawValue)", "nc=\(count)", "cnonce=\(clientNonce.quoted)"]
         }

@@ -167,8 +167,9 @@ extension Attempt {
             let scheme = credential.binding == nil ? "Bearer" : "DPoP"  // guard: oauth-dpop-scheme
             return Secret(joining: [.text("\(scheme) "), .secret(credential.secret)])
         case .digest(let digest):
+            let isLatin1 = challenger.matches(environment.rules.schemes.latin1Hosts)  // guard: digest-latin1-hosts
             let response = nonces.nextResponse(
-                to: digest, at: challenger, clientNonce: environment.clientNonces.next())
+                to: digest.expectingLatin1(isLatin1), at: challenger, clientNonce: environment.clientNonces.next())
             let request = request()
             digestExchange = DigestExchange(response: response, requestTarget: request.target)
             return response.authorization(for: credential, request)

@@ -21,6 +21,8 @@ public struct SchemeRules: Sendable, Equatable {
     public var delegationHosts: [HostPattern]
     /// Servers and proxies that may receive NTLM logins, which can be relayed and cracked offline.
     public var ntlmHosts: [HostPattern]
+    /// Servers and proxies that expect ISO 8859-1 in a login by Digest, unless they state a charset.
+    public var latin1Hosts: [HostPattern] = []
     /// The first site that matches applies.
     public var sites: [Site]
     /// Whether weak challenges, which have an old or malformed form, are answered (SEMANTICS rule 27).
