@@ -57,7 +57,7 @@ import WatchwordProtocol
         "https://api.example/v1%2F..%2Fsecret", "https://api.example/v1/%2525252e%2525252e/secret",
         "https://api.example/v1/admin/..%2Fsecret",
         // Encoded more often than any server decodes.
-        "https://api.example/v1/%2525252525252525", "https://api.example/%76%31/x",
+        "https://api.example/v1/%2525252525252525",
     ])
     func encodedDotsAndSlashesDoNotEscape(url: String) throws {
         #expect(try found(url) == nil)
@@ -71,6 +71,31 @@ import WatchwordProtocol
     ])
     func otherEncodedCharactersAreAllowed(url: String) throws {
         #expect(try found(url) == "https://api.example/v1")
+    }
+
+    @Test(
+        "Rule K10: a path is found in any equivalent form",
+        arguments: [
+            ("https://api.example/%76%31/x", "https://api.example/v1"),
+            ("https://api.example/v1/%61dmin/x", "https://api.example/v1/admin"),
+            ("https://api.example/%761/adm%69n", "https://api.example/v1/admin"),
+            ("https://open.example/a%2fb/c", "https://open.example/a%2Fb"),
+        ])
+    func aPathIsFoundInAnyEquivalentForm(url: String, resource: String) throws {
+        #expect(try found(url) == resource)
+    }
+
+    @Test(
+        "Rule K10: a path that may be in an inner table has no rule",
+        arguments: [
+            "https://api.example/v1/%2561dmin/x", "https://api.example/v1/%252561dmin",
+            "https://api.example/v1//admin/x",
+            "https://api.example/v1/%2Fadmin", "https://api.example/v1/admin%2Fx", "https://api.example/v1/admin;a=b/x",
+            "https://api.example/v1/;/admin", "https://api.example/v1/%2e%2fadmin", "https://api.example/v1/%5Cadmin",
+            "https://open.example/a%252Fb",
+        ])
+    func aPathThatMayBeInAnInnerTableHasNoRule(url: String) throws {
+        #expect(try found(url) == nil)
     }
 
     @Test func aRuleForTheOriginCannotBeLeftUnlessItContainsAnother() throws {

@@ -70,6 +70,7 @@ import WatchwordProtocol
         let items = [item("1", exact("any"), "pw"), item("2", narrow, "pw")]
         for (url, user) in [
             ("http://h/x", "any"), ("http://h/one/x", "one"), ("http://h/y", "any"), ("http://h/one/y", "one"),
+            ("http://h/%6Fne/z", "one"), ("http://h/%6Fnex", "any"),
         ] as [(String, ExactText)] {
             let fetch = try run.fetch(url)
             if run.request(fetch)?.authorization == nil { run.challenge(fetch) }

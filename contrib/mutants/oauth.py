@@ -15,6 +15,7 @@ OAUTH_CONFIGURATION = [
     ("oauth-first-secrets-wiped", STATEMENT, "", "Tests/EndToEnd/test_oauth_configuration.py"),
     ("oauth-rule-usable", ", found.rule.isUsable", "", "WatchwordCoreTests.OAuthRulesTests"),
     ("oauth-hidden-segments", "!HiddenSegments.leadUp(in: url.path)", 'url.path != ""', "WatchwordCoreTests.OAuthRulesTests"),
+    ("oauth-ambiguous-inner-path", STATEMENT, "", "WatchwordCoreTests.OAuthRulesTests"),
 ]
 
 OAUTH = [
@@ -44,6 +45,7 @@ OAUTH = [
      "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-nonce-once", "repeats.staleAnswers < 1", "repeats.staleAnswers < 2", "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-dpop-scheme", '"DPoP"', '"Bearer"', "WatchwordCoreTests.TokenFetchTests"),
+    ("path-excluded-in-any-reading", "mayCover", "covers", "WatchwordCoreTests.TokenFetchTests"),
     ("path-hidden-segments", " && !HiddenSegments.leadUp(in: requested)", "", "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-no-redirect", "= 0", "= 5", "Tests/EndToEnd/test_browser_login_attacks.py"),
     ("oauth-listener-host", 'answer.request.host == "127.0.0.1:\\(port)"', 'answer.request.host != ""',

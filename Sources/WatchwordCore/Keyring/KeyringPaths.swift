@@ -38,7 +38,7 @@ struct KeyringPaths: Sendable {
     mutating func overrule(for requested: ExactText, in space: ProtectionSpace) {
         places[Challenger(space)]?.removeAll {
             // guard: an-answer-overrules-the-keyrings-path
-            $0.pattern.matches(space) && PathRange.path($0.path, covers: requested)
+            $0.pattern.matches(space) && PathRange.path($0.path, mayCover: requested)
         }
     }
 
@@ -51,7 +51,7 @@ struct KeyringPaths: Sendable {
             // guard: keyring-path-of-another-realm
             place.path.utf8.count > credential.pathLength && place.pattern.matches(space)
                 // guard: keyring-path-of-another-user
-                && (user?.admits(place.account) ?? true) && PathRange.path(place.path, covers: requested)
+                && (user?.admits(place.account) ?? true) && PathRange.path(place.path, mayCover: requested)
         }
     }
 }

@@ -17,8 +17,8 @@ public struct OAuthRules: Sendable {
 
     /// Returns the rule for the longest path that contains the URL; `nil` if there is none, or if its tokens cannot be obtained.
     ///
-    /// A path contains the paths that begin with all of its segments. Segments are compared as they are written, because servers
-    /// can distinguish percent-encoded from other characters.
+    /// A path contains the paths that begin with all of its segments, in whatever equivalent form they are written. A URL that
+    /// a server might also read as one in an inner path has no rule.
     public func rule(for url: FetchURL) -> OAuthRule? {
         let found = rules[url.origin]?.first { PathRange.path($0.path, covers: url.path) }
         guard let found, found.rule.isUsable else { return nil }  // guard: oauth-rule-usable
@@ -26,6 +26,10 @@ public struct OAuthRules: Sendable {
         let isAlone = found.path == "/" && rules[url.origin]?.count == 1
         // guard: oauth-hidden-segments
         guard isAlone || !HiddenSegments.leadUp(in: url.path) else { return nil }
+        // guard: oauth-ambiguous-inner-path
+        guard !innerPaths(of: found.rule).contains(where: { PathRange.path($0, mayCover: url.path) }) else {
+            return nil
+        }
         return found.rule
     }
 

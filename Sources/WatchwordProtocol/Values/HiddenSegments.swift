@@ -5,6 +5,41 @@ public enum HiddenSegments {
     /// The number of times that a server may decode a path.
     private static let decodings = 3
 
+    /// Returns the segments of the path as servers may read them: as it is written, and decoded once or more often, each time
+    /// without parameters and empty segments. All are in normal form (`normal`).
+    static func readings(of path: ExactText) -> [[[UInt8]]] {
+        var (bytes, readings) = (Array(path.utf8), [[[UInt8]]]())
+        for _ in 0...decodings {
+            readings.append(
+                bytes.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
+                    .map { normal($0.prefix { $0 != UInt8(ascii: ";") }) }
+                    .filter { !$0.isEmpty && $0 != [UInt8(ascii: ".")] })
+            let decoded = decoded(bytes)
+            if decoded == bytes { break }
+            bytes = decoded
+        }
+        return readings
+    }
+
+    /// Returns the normal form of a part of a path, in which equivalent spellings are equal: characters that need no
+    /// percent-encoding are decoded, and hexadecimal digits are in upper case (RFC 3986 section 6.2.2).
+    static func normal(_ text: some Collection<UInt8>) -> [UInt8] {
+        guard text.contains(UInt8(ascii: "%")) else { return Array(text) }
+        let bytes = Array(text)
+        var (result, index) = ([UInt8](), 0)
+        while index < bytes.count {
+            guard let value = encodedByte(bytes, at: index) else {
+                result.append(bytes[index])
+                index += 1
+                continue
+            }
+            result +=
+                value.isUnreserved ? [value] : [bytes[index]] + bytes[(index + 1)...(index + 2)].map(\.asciiUppercased)
+            index += 3
+        }
+        return result
+    }
+
     /// Whether a server might find a segment `..` in the path. Also returns `true` for a path that is encoded more often.
     public static func leadUp(in path: ExactText) -> Bool {
         guard
@@ -71,10 +106,8 @@ public enum HiddenSegments {
     private static func decoded(_ bytes: [UInt8]) -> [UInt8] {
         var (result, index) = ([UInt8](), 0)
         while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
-                let value = Hexadecimal.bytes(String(decoding: bytes[(index + 1)...(index + 2)], as: UTF8.self))
-            {
-                result += value
+            if let value = encodedByte(bytes, at: index) {
+                result.append(value)
                 index += 3
             } else {
                 result.append(bytes[index])
@@ -83,4 +116,22 @@ public enum HiddenSegments {
         }
         return result
     }
+
+    /// Returns the byte whose percent-encoded form begins at `index`; `nil` if none does.
+    private static func encodedByte(_ bytes: [UInt8], at index: Int) -> UInt8? {
+        guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count else { return nil }
+        return Hexadecimal.bytes(String(decoding: bytes[(index + 1)...(index + 2)], as: UTF8.self))?.first
+    }
+}
+
+extension UInt8 {
+    /// Whether the character never needs percent-encoding (RFC 3986 section 2.3).
+    fileprivate var isUnreserved: Bool {
+        switch self {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: true
+        default: false
+        }
+    }
+
+    fileprivate var asciiUppercased: UInt8 { (0x61...0x7A).contains(self) ? self & 0xDF : self }
 }

@@ -14,14 +14,28 @@ public struct PathRange: Sendable, Hashable {
         guard !isWhole else { return true }
         // guard: path-hidden-segments
         guard Self.path(path ?? "/", covers: requested) && !HiddenSegments.leadUp(in: requested) else { return false }
-        return !excluded.contains { Self.path($0, covers: requested) }
+        return !excluded.contains { Self.path($0, mayCover: requested) }  // guard: path-excluded-in-any-reading
     }
 
     /// Whether each path is in the range.
     public var isWhole: Bool { path == nil && excluded.isEmpty }
 
-    /// Whether `requested` equals `path` or is below it.
+    /// Whether `requested` equals `path` or is below it, in whatever equivalent form it is written (RFC 3986 section 6.2.2).
     public static func path(_ path: ExactText, covers requested: ExactText) -> Bool {
-        requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")  // guard: keyring-path
+        let (path, requested) = (normal(path), normal(requested))
+        return requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")  // guard: keyring-path
+    }
+
+    /// Whether a server might read `requested` as `path` or a path below it: it may decode the path more often, join empty
+    /// segments, or ignore parameters of a segment.
+    public static func path(_ path: ExactText, mayCover requested: ExactText) -> Bool {
+        if Self.path(path, covers: requested) { return true }
+        let segments = normal(path).utf8.split(separator: UInt8(ascii: "/")).map(Array.init)
+        return HiddenSegments.readings(of: requested).contains { $0.starts(with: segments) }
+    }
+
+    private static func normal(_ path: ExactText) -> ExactText {
+        guard path.utf8.contains(UInt8(ascii: "%")) else { return path }
+        return ExactText(String(decoding: HiddenSegments.normal(path.utf8), as: UTF8.self))
     }
 }

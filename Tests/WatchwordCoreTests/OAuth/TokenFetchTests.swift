@@ -300,6 +300,8 @@ import WatchwordProtocol
         run.respond(fetch, 200)
         for (path, isSent) in [
             ("/v1/y", true), ("/v1/x", false), ("/v2/z", false), ("/v1/../v2", false), ("/v22", true),
+            ("/v1/%78", false), ("/%76%31/y", true), ("/v1/%2578", false), ("/%76%32", false), ("//v2/z", false),
+            ("/v1//x", false), ("/v2%2Fz", false), ("/v1/x;a=b", false), ("/v1/xy", true),
         ] {
             let other = try run.fetch("https://api.example\(path)")
             #expect((run.request(other)?.authorization != nil) == isSent, "\(path)")
