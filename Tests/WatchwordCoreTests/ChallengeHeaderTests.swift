@@ -88,12 +88,24 @@ import WatchwordProtocol
     @Test(
         "Rule 27: a parameter list may begin with empty elements",
         arguments: [
-            "Basic , realm=\"foo\"", "Basic ,, ,realm=\"foo\"", "Basic, realm=\"foo\"", ",Basic\t,\trealm=\"foo\",",
+            "Basic , realm=\"foo\"", "Basic ,, ,realm=\"foo\"", ",Basic\t,\trealm=\"foo\",",
         ])
     func aParameterListMayBeginWithEmptyElements(field: String) {
         #expect(parse(field, "NTLM").map(\.scheme) == ["Basic", "NTLM"])
         #expect(parse(field)[0].realm == "foo")
         #expect(parse("Basic , Digest realm=\"d\", nonce=\"n\"").map(\.realm) == [nil, "d"])
+    }
+
+    /// Parameters follow after a blank (RFC 9110 section 11.3), so the comma ends the challenge, and no scheme follows.
+    @Test(
+        "Rule R4: a comma right behind the scheme ends the challenge",
+        arguments: [
+            "Basic, realm=\"foo\"", "Basic,realm=\"foo\"", "Basic,,realm=foo", "Basic, realm=foo, charset=UTF-8",
+        ])
+    func aCommaRightBehindTheSchemeEndsTheChallenge(field: String) {
+        #expect(parse(field).isEmpty)
+        #expect(parse("\(field), NTLM").map(\.scheme) == ["NTLM"])
+        #expect(parse("Basic, NTLM").map(\.scheme) == ["Basic", "NTLM"])
     }
 
     @Test("Rule 27: weak challenges come after every better one")

@@ -50,10 +50,11 @@ struct ChallengeFieldParser {
         var parameters: [SchemeChallenge.Parameter] = []
         var token68: String?
         hasUnquotedRealm = false
-        if skipBlanks() > 0 { token68 = parseToken68() }
+        let hasBlank = skipBlanks() > 0
+        if hasBlank { token68 = parseToken68() }
         if token68 != nil {
             end = position
-        } else {
+        } else if hasBlank {  // guard: challenge-comma-behind-scheme
             // The parameter list may begin with empty elements (RFC 9110 section 5.6.1.2).
             skipListSeparators()
             guard let parsedEnd = parseParameters(into: &parameters, end: end) else { return nil }
