@@ -88,8 +88,10 @@ extension NTLMChallenge.Problem {
         switch self {
         case .malformed: "its challenge (type 2 message) is malformed"
         case .tooLong: "its challenge (type 2 message) is too long"
-        case .noExtendedSecurity, .noTargetInformation:
-            "its challenge (type 2 message) allows only LM and NTLMv1 responses, which reveal the password"
+        case .noExtendedSecurity:
+            "its challenge (type 2 message) lacks the flag for extended session security, without which libcurl makes LM and NTLMv1 responses, which reveal the password, and none for NTLMv2"
+        case .noTargetInformation:
+            "its challenge (type 2 message) contains no target information, without which libcurl makes LM and NTLMv1 responses, which reveal the password, and none for NTLMv2"
         }
     }
 
@@ -97,7 +99,7 @@ extension NTLMChallenge.Problem {
         switch self {
         case .malformed, .tooLong: "use another scheme, or report it to the server's administrator"
         case .noExtendedSecurity, .noTargetInformation:
-            "enable NTLMv2 there, or use another scheme; if the server supports NTLMv2, someone on the network may have changed its challenge"
+            "enable it there, or use another scheme; if the server usually sends it, someone on the network may have changed its challenge"
         }
     }
 }
