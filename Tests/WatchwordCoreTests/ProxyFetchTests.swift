@@ -34,6 +34,22 @@ import WatchwordProtocol
         #expect(run.results[fetch]?.proxyAuthentication?.user == "out")
     }
 
+    @Test("Rule 28: the methods for the server do not restrict the proxy, if it has its own")
+    func theMethodsForTheServerDoNotRestrictTheProxy() throws {
+        var run = TableRun(proxy: wayOut)
+        let fetch = try run.fetch {
+            $0.methods = [.httpDigest]
+            $0.proxyMethods = [.httpBasic]
+        }
+        run.challengeFromProxy(fetch)
+        run.answer(fetch, user: "out", "pw")
+        #expect(run.request(fetch)?.proxyLogin == basic("out", "pw"))
+        run.challenge(fetch)
+        #expect(run.results[fetch]?.unanswered?.schemes == [.init("Basic", .excluded)])
+        let next = try run.fetch { $0.methods = [.httpDigest] }
+        #expect(run.request(next)?.proxyLogin == nil)
+    }
+
     @Test func theCredentialOfAProxyReplacesTheUserInformationOfItsURL() throws {
         var params = FetchRunParams(url: "http://h/")
         let malformed = Array("us%zz:pw".utf8).withUnsafeBytes { Secret(copying: $0) }

@@ -104,6 +104,8 @@ import WatchwordProtocol
         let fields = try HeaderArgument.fields(["A: b", "C;", "Accept:", "x-none: ", "D:e"])
         #expect(fields.sent.map { "\($0.name)=\($0.value)" } == ["A=b", "C=", "D=e"])
         #expect(fields.removed == ["Accept", "x-none"] && fields.omitted == ["Accept"])
+        // As in curl, only a semicolon at the end means an empty value.
+        #expect(try HeaderArgument.fields(["X-Test4;  ", "E;\t", "F; g", "G ;"]).sent.map(\.name) == ["G "])
         #expect(throws: (any Error).self) { try HeaderArgument.fields(["Host:"]) }
         #expect(try HeaderArgument.fields(["accept:", "Accept: x"]).omitted == [])
     }

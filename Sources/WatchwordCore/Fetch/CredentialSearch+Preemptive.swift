@@ -21,7 +21,7 @@ extension CredentialSearch {
         guard situation.mightUseStorage(for: space, context),
             // A client or handler in the mode `everything` receives the challenge first.
             !situation.asksFirst(in: space),  // guard: everything-decides-first
-            intent.plan.methods?.contains(space.authenticationMethod) ?? true,
+            intent.plan.methods(at: challenger)?.contains(space.authenticationMethod) ?? true,
             context.environment.rules.schemes.allow(space.authenticationMethod, at: challenger),
             !situation[challenger].hasRefused(credential, in: space),
             !isNarrowerStored(than: credential, in: space, context),

@@ -62,8 +62,10 @@ public struct FetchPlan: Sendable, Equatable {
     /// restricted.
     public var mayNameFiles = true
     public var preemption: Preemption
-    /// Schemes that may be used; `nil` allows all.
+    /// The methods that may be used for servers; `nil` allows all.
     public var methods: [AuthenticationMethod]?
+    /// The methods that may be used for proxies; `nil` allows all.
+    public var proxyMethods: [AuthenticationMethod]?
     /// The limit of the total time on the network. If `timeoutBoundsWaiting`, it includes the time spent waiting for
     /// other fetches.
     public var timeout: Duration
@@ -113,6 +115,7 @@ public struct FetchPlan: Sendable, Equatable {
         useStorage = params.useStorage
         preemption = params.preemption
         methods = params.methods
+        proxyMethods = params.proxyMethods ?? params.methods
         let longest = inSteps ? Limits.fetchTimeout : Limits.defaultFetchTimeout
         timeoutBoundsWaiting = params.timeoutMs != nil
         timeout = params.timeoutMs.map { .milliseconds($0) } ?? longest
@@ -124,6 +127,11 @@ public struct FetchPlan: Sendable, Equatable {
     private static func credential(in text: Secret?) throws(FetchFailure) -> LoginCredential? {
         guard let text, let password = try UserInfo(text).password else { return nil }
         return LoginCredential(user: try UserInfo(text).user, password: password, persistence: .none)
+    }
+
+    /// Returns the methods that may be used for `challenger`; `nil` for all.
+    func methods(at challenger: Challenger) -> [AuthenticationMethod]? {
+        challenger.isProxy ? proxyMethods : methods  // guard: methods-of-the-proxy
     }
 
     /// The user that the fetch names, if any. No other user's credential is sent to the origin of `url`.

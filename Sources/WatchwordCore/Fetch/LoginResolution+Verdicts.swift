@@ -17,7 +17,7 @@ extension LoginResolution {
         guard !fields.isEmpty else { return nil }
         let (challenges, malformed) = ChallengeHeader.read(fields)
         let offers = OfferList(
-            challenges, malformed: malformed, by: challenger, allowed: intent.plan.methods,
+            challenges, malformed: malformed, by: challenger, allowed: intent.plan.methods(at: challenger),
             allowsHandshake: allowsHandshake(side, response), isReadable: search.situation.chain.isReadable(challenger),
             context.environment.rules.schemes)
         if mayBeTooNarrow, !canWiden(offers, context) { return nil }

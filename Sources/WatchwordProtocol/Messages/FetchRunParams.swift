@@ -42,6 +42,8 @@ public struct FetchRunParams: Sendable, Equatable {
     public var handler: Subscription?
     /// The authentication methods that may be used; `nil` allows all.
     public var methods: [AuthenticationMethod]?
+    /// The authentication methods that may be used for the proxy; `nil` for those of `methods`.
+    public var proxyMethods: [AuthenticationMethod]?
     /// The time limit for the network and for waiting for other fetches; the fetch's own prompts do not count. `nil` limits the
     /// network time only: to `Limits.defaultFetchTimeout`, or `Limits.fetchTimeout` for a stepwise fetch.
     public var timeoutMs: Int?
@@ -110,6 +112,7 @@ extension FetchRunParams {
         useStorage = try auth.boolean("useStorage") ?? useStorage
         preemption = try Preemption(auth) ?? preemption
         methods = try auth.choices("methods", as: AuthenticationMethod.self)
+        proxyMethods = try auth.choices("proxyMethods", as: AuthenticationMethod.self)
         handler = try auth.object("handler").map { given throws(InvalidParams) in try Subscription(handler: given) }
         guard handler == nil || interaction == .ownClient else {  // guard: handler-interaction
             throw auth.wrong("handler", "absent if the interaction is \(interaction.rawValue)")
@@ -155,6 +158,7 @@ extension FetchRunParams {
                 "interaction": .string(interaction.rawValue), "useStorage": .boolean(useStorage),
                 "preemptive": preemption.json, "handler": handler?.handlerJSON,
                 "methods": methods.map { .array($0.map { .string($0.rawValue) }) },
+                "proxyMethods": proxyMethods.map { .array($0.map { .string($0.rawValue) }) },
             ],
             "timeoutMs": timeoutMs.map { .integer($0) }, "maxInlineBodyBytes": .integer(maxInlineBodyBytes),
             "maxRedirects": .integer(maxRedirects),

@@ -43,6 +43,8 @@ extension FetchSubcommand {
         let taken = SecretArguments.taken
         common.credential = try login.credential(taken, interrupt: interrupt)
         common.methods = login.methods
+        // As in curl, the options for schemes do not restrict the proxy.
+        if common.methods != nil { common.proxyMethods = AuthenticationMethod.allCases }
         common.proxy = try proxy.choice(taken, interrupt: interrupt)
         common.tls = try tls.params(taken, storage: login.keep)
         let fields = self.fields.added(to: try HeaderArgument.fields(header))

@@ -47,7 +47,7 @@ enum HeaderArgument {
             } else {
                 fields.sent.append(HeaderField(name, String(value)))
             }
-        } else if let end = text.firstIndex(of: ";"), text[end...].dropFirst().allSatisfy({ $0 == " " || $0 == "\t" }) {
+        } else if let end = text.firstIndex(of: ";"), text.index(after: end) == text.endIndex {
             fields.sent.append(HeaderField(String(text[..<end]), ""))
         } else {
             let line = file.map { "a line of \($0)" } ?? "\"\(text.shortened)\""

@@ -70,7 +70,7 @@ struct LoginDiagnostic {
 
     private func reason(_ scheme: String) -> String {
         let method = AuthenticationMethod(scheme: scheme)
-        if let methods = params.methods, !methods.contains(method) { return "not selected by the command" }
+        if status == 401, let methods = params.methods, !methods.contains(method) { return "not selected by the command" }
         switch method {
         case .negotiate:
             return "\(needs("negotiate")), and an accepted Kerberos ticket (kinit)\(limitsOfTickets)"

@@ -17,7 +17,7 @@ struct LoginOptions: ParsableArguments {
     @Flag(help: "Allow any scheme, strongest first; the default without the next four options.")
     var anyauth = false
 
-    @Flag(help: "Allow Basic, plus other selected schemes, for servers and proxies.")
+    @Flag(help: "Allow Basic, plus other selected schemes, for servers; a proxy may use any.")
     var basic = false
 
     @Flag(help: "Allow Digest, plus other selected schemes.")

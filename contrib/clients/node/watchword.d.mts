@@ -154,6 +154,7 @@ export interface FetchParameters {
     useStorage?: boolean
     preemptive?: boolean | 'always'
     methods?: AuthenticationMethod[]
+    proxyMethods?: AuthenticationMethod[]
   }
   connectTimeoutMs?: number
   decompress?: boolean

@@ -19,6 +19,7 @@ class AuthOptions(TypedDict, total=False):
     useStorage: bool
     preemptive: Union[bool, Literal["always"]]
     methods: Sequence[AuthenticationMethod]
+    proxyMethods: Sequence[AuthenticationMethod]
     handler: HandlerOptions
 
 
