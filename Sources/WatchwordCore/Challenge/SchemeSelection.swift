@@ -222,6 +222,9 @@ struct OfferList: Sendable, Equatable {
         self.answerable = ranks.sorted(by: <).map { answerable[$0.2].challenge }
     }
 
+    /// No offers.
+    init(of challenger: Challenger) { (self.challenger, offers, answerable, verdicts) = (challenger, [], [], []) }
+
     /// The offer of a SOCKS proxy that requires user and password (RFC 1928 section 3).
     init(socks proxy: ProxyEndpoint) {
         challenger = .proxy(proxy)

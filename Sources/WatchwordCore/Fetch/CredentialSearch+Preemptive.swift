@@ -16,7 +16,9 @@ extension CredentialSearch {
                 at: challenger, path: chain.path(at: challenger), user: intent.namedUser(at: challenger),
                 owner: part, now: context.now)
         }
-        guard let entry = found?.value else { return nil }
+        guard let entry = found?.value,
+            !situation[challenger].withheld.contains(where: { $0.credential.isSame(as: entry.credential) })
+        else { return nil }
         let (space, credential) = (entry.space, entry.credential)
         guard situation.mightUseStorage(for: space, context),
             // A client or handler in the mode `everything` receives the challenge first.
@@ -36,6 +38,24 @@ extension CredentialSearch {
             !isDowngrade(attempt.challenge, challenger, context)  // guard: preemptive-downgrade
         else { return nil }
         return attempt
+    }
+
+    /// Returns the login of the session that is not sent unasked for this path, because the server has answered it there
+    /// without a challenge; `nil` if there is none, or the fetch may not use it.
+    func withheldAttempt(at challenger: Challenger, _ context: FetchContext) -> Attempt? {
+        guard intent.plan.preemption != .never, challenger.isProxy || intent.plan.originLogin == .broker else {
+            return nil
+        }
+        let entry = intent.access.readable.lazy.compactMap { part in
+            context.session.withheldEntry(
+                at: challenger, path: chain.path(at: challenger), user: intent.namedUser(at: challenger), owner: part,
+                now: context.now)
+        }.first
+        guard let entry = entry?.value, situation.mayUseStorage(for: entry.space, context),
+            intent.agrees(with: entry.credential, at: challenger)
+        else { return nil }
+        let attempt = Attempt(entry, mark: context.forgets.mark)
+        return isConsented(attempt, context) ? attempt : nil
     }
 
     /// Returns an attempt to send the fetch's own credential before any challenge (`"always"` in SEMANTICS rule 16).
@@ -62,6 +82,7 @@ extension CredentialSearch {
             challenge.canCarry(credential, at: server), problem(with: credential, at: server, context) == nil,
             // guard: unasked-and-weaker
             !isDowngrade(challenge, server, context, .server), !situation[server].hasRefused(credential, in: space),
+            !situation[server].withheld.contains(where: { $0.credential.isSame(as: credential) }),
             !context.refusals.hasRefused(
                 credential, in: space, situation.steering(to: server), since: intent.refusalBaseline)
         else { return nil }

@@ -210,7 +210,8 @@ extension FetchMachine {
         }
         var result = FetchResponse(
             response: response, url: chain.hop.url, authentication: accepted(logins.outgoing.server),
-            proxyAuthentication: accepted(logins.outgoing.proxy), unanswered: unanswered, exchanges: exchanges)
+            proxyAuthentication: accepted(logins.outgoing.proxy),
+            unanswered: unanswered ?? logins.unanswered(withoutChallenge: response, context), exchanges: exchanges)
         if response.openBody != nil { result.proofs = logins.outgoing.proofs }
         return FetchStep(
             .finish(result), events: [.responded(status: response.status, headers: response.headers)])

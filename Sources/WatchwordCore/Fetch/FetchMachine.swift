@@ -124,12 +124,18 @@ struct FetchMachine: Sendable {
         if let question = logins.question(raisedBy: response, at: .proxy, context) {
             return take(logins.challenged(question, &context), &context)
         }
+        if let resolution = logins.repeatWithoutChallenge(response, at: .proxy, &context) {
+            return take(resolution, &context)
+        }
         recordConnection(response, &context)
         if let failure = logins.recordProxyAcceptance(response, &context) { return fail(failure, &context) }
         // guard: front-authorization-of-the-program
         if intent.plan.originLogin == .broker, let question = logins.question(raisedBy: response, at: .server, context)
         {
             return take(logins.challenged(question, &context), &context)
+        }
+        if let resolution = logins.repeatWithoutChallenge(response, at: .server, &context) {
+            return take(resolution, &context)
         }
         if let failure = logins.recordServerAcceptance(response, &context) { return fail(failure, &context) }
         context.endAttempt(by: intent.id)

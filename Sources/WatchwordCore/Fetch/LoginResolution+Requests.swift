@@ -7,6 +7,7 @@ extension LoginResolution {
         if isOtherRoute { outgoing.proxy = nil }  // guard: redirect-drops-proxy-login
         outgoing.server = nil  // guard: redirect-drops-authorization
         handshakeQuestion = nil
+        withheldQuestion = nil
     }
 
     /// Chooses the logins that the first request of a hop contains before any challenge. Returns the consultation that

@@ -44,11 +44,23 @@ extension LoginResolution {
                 && BearerScope($0.params["scope"]) == asked.scope
         }
         let hasLoggedInInVain = known.hasLoggedIn && needsLogin  // guard: oauth-login-once-for-a-fetch
+        let query = tokenQuery(
+            rule, BearerParameters(offer?.params ?? [:], realm: asked.realm), in: space, needsLogin: needsLogin,
+            mayAsk: respondent != nil && !hasLoggedInInVain, context)
+        // A new token would be refused for the same reason.
+        // guard: oauth-once-for-each-purpose
+        guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
+        return .obtainToken(question, query)
+    }
+
+    /// Returns the query for a token for this fetch.
+    func tokenQuery(
+        _ rule: OAuthRule, _ challenge: BearerParameters, in space: ProtectionSpace, needsLogin: Bool, mayAsk: Bool,
+        _ context: FetchContext
+    ) -> TokenQuery {
         var query = TokenQuery(
-            rule: rule, url: search.chain.hop.url,
-            challenge: BearerParameters(offer?.params ?? [:], realm: asked.realm), needsLogin: needsLogin,
-            isConsented: isTokenConsented(in: space, context),
-            mayAsk: respondent != nil && !hasLoggedInInVain)
+            rule: rule, url: search.chain.hop.url, challenge: challenge, needsLogin: needsLogin,
+            isConsented: isTokenConsented(in: space, context), mayAsk: mayAsk)
         // A login of one program, or a password of one client, must not serve another that consent or sharing keeps apart. A
         // stored login serves all that have consent.
         // guard: oauth-audience
@@ -57,10 +69,7 @@ extension LoginResolution {
         }
         query.owner = intent.access.owner  // guard: oauth-owner-of-a-login
         query.excludedPaths = context.environment.rules.tokens.innerPaths(of: rule)  // guard: oauth-inner-tables
-        // A new token would be refused for the same reason.
-        // guard: oauth-once-for-each-purpose
-        guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
-        return .obtainToken(question, query)
+        return query
     }
 
     /// Whether a token with a wider scope can be obtained. Without a rule, 403 is a response like any other.
@@ -70,7 +79,7 @@ extension LoginResolution {
     }
 
     /// Whether this program may use a stored login of this space.
-    private func isTokenConsented(in space: ProtectionSpace, _ context: FetchContext) -> Bool {
+    func isTokenConsented(in space: ProtectionSpace, _ context: FetchContext) -> Bool {
         intent.access.subject == nil
             || search.situation.consent.isConsented(GrantBook.Use(space: space, user: nil), context)
     }

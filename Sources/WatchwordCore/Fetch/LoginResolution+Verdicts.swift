@@ -37,6 +37,7 @@ extension LoginResolution {
         guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: offers.challenger)) }
         // Other fetches must not wait for the server's verdict while a respondent is asked about the proxy.
         if side == .proxy, let attempt = outgoing.server { context.endAttempt(by: intent.id, in: attempt.space) }
+        recordWithheld(offers)
         guard let attempt = outgoing[side] else { return choose(question, &context) }
         outgoing[side] = nil
         if let retry = attempt.retry(offers) {

@@ -8,6 +8,8 @@ struct LoginResolution: Sendable {
     var sentAt = Duration.zero
     /// The question that the last connection-level login (NTLM, Negotiate) of this hop answers.
     var handshakeQuestion: Question?
+    /// The question that a login answers which the server has answered without a challenge before.
+    var withheldQuestion: Question?
 
     init(_ intent: FetchIntent) { search = CredentialSearch(situation: FetchSituation(intent)) }
 
@@ -19,6 +21,7 @@ struct LoginResolution: Sendable {
     /// the question.
     mutating func choose(_ question: Question, _ context: inout FetchContext) -> Resolution {
         guard case .login(let offers, _) = question.kind else { return .fail(.unexpectedEvent) }
+        if question.isRenewal { return finishRenewal(question, &context) }
         context.session.wallTime = context.environment.sinceEpoch
         let isAbandoned = question.declined.isAbandoned
         if !isAbandoned || question.deferred?.isAnswer == true,  // guard: an-answer-is-tried-though-abandoned
@@ -191,6 +194,8 @@ struct LoginResolution: Sendable {
             question.deferred = candidate
             return .wait(question, .attempt)
         }
+        let isWithheld = candidate.source == .session && search.withheldAttempt(at: attempt.challenger, context) != nil
+        withheldQuestion = isWithheld ? question : nil
         return send(candidate, for: asked, in: space, question)
     }
 

@@ -33,6 +33,8 @@ struct Question: Sendable {
     var withholdsStored = false
     /// The candidate to try as soon as the verdict on another fetch's attempt with the same credential is known.
     var deferred: Candidate?
+    /// Whether nobody has challenged, and a token is obtained in place of one that was sent unasked.
+    var isRenewal = false
     /// Why the last client certificate was refused or could not be used.
     var problem: Challenge.AnswerProblem?
     /// The technical reason why the last login failed. If the question ends without an answer, the fetch fails with it

@@ -12,6 +12,8 @@ struct TargetRecord: Sendable, Equatable {
     private var refused: [Attempt] = []
     private var rejected: Set<Rejection> = []
     private var refusedCertificates: [CertificateCredential] = []
+    /// The logins that were sent unasked, and answered with a refusal that contains no challenge.
+    var withheld: [Attempt] = []
     /// The client's answers to `auth/canAuthenticate`.
     var canAuthenticate: [ProtectionSpace: Bool] = [:]
     /// The keyring items for this server or proxy. They are looked up once, and again after anything was forgotten by

@@ -11,6 +11,8 @@ struct TokenSearch: Sendable, Equatable {
 
     /// The last outcome, until it is of no more use.
     var outcome: TokenOutcome?
+    /// Whether a token was renewed because the server had answered the previous one without a challenge.
+    var hasRenewed = false
     /// Whether a person has logged in for this fetch. It does not ask twice.
     var hasLoggedIn = false
     /// The epoch of the grants of consent when a person was asked to log in.

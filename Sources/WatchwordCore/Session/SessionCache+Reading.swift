@@ -119,8 +119,9 @@ extension SessionCache {
         // Set if several tokens match equally; only the server's challenge says which one is needed.
         var isAmbiguous = false
         for entry in candidates where isValid(entry, now) {
-            // guard: attempt-doubted
-            guard !entry.isHandshake, !entry.isDoubted, let length = entry.matchLength(of: path),
+            // guard: attempt-doubted, no-challenge-not-sent-unasked-again
+            guard !entry.isHandshake, !entry.isDoubted, !entry.value.isWithheld(at: path),
+                let length = entry.matchLength(of: path),
                 length >= best?.length ?? -1
             else {
                 continue
@@ -136,6 +137,15 @@ extension SessionCache {
         }
         if isAmbiguous { return nil }  // guard: scope-preemptive
         return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry : nil }
+    }
+
+    /// Returns an entry that would be sent before a challenge at another path, but not at this one (`SessionEntry.withheld`).
+    func withheldEntry(
+        at challenger: Challenger, path: ExactText, user: Account? = nil, owner: Partition? = nil, now: Duration
+    ) -> Boxed<SessionEntry>? {
+        accepted.list(at: challenger, of: owner, path: path).first { entry in
+            entry.value.isWithheld(at: path) && isValid(entry, now) && user?.admits(entry.credential.account) ?? true
+        }
     }
 
     func isValid(_ entry: Boxed<SessionEntry>, _ now: Duration) -> Bool {

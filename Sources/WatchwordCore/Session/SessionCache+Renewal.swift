@@ -25,7 +25,7 @@ extension SessionCache {
             guard token.matches(entry.credential) else { return }
             var next = next
             next.scope = next.scope ?? entry.credential.scope
-            (entry.credential, entry.former) = (next, token)
+            entry.replace(token, with: next)
         }
     }
 }

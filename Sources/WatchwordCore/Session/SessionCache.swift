@@ -200,6 +200,16 @@ public struct SessionCache: Sendable {
         if let entry { accepted.put(entry, replacing: entry.number) }
     }
 
+    /// Records that the server has answered the credential, sent unasked, without a challenge.
+    mutating func withhold(
+        _ sent: LoginCredential, for space: ProtectionSpace, owner: Partition?, at path: ExactText
+    ) {
+        for var entry in accepted.entries(with: sent, for: space, owner: owner) {
+            entry.withhold(at: URLComponentText.directory(of: path), maxPaths: limits.paths)
+            accepted.put(entry, replacing: entry.number)
+        }
+    }
+
     /// Records a doubtful refusal of the credential. The doubt ends when the credential is accepted again.
     mutating func doubt(_ refused: LoginCredential, for space: ProtectionSpace, owner: Partition?) {
         for var entry in accepted.entries(with: refused, for: space, owner: owner) {

@@ -24,6 +24,9 @@ struct SessionEntry: Sendable {
     /// Set after a refusal that may not concern this credential: a 407 through a forwarding proxy can come from the
     /// server. The credential is then sent only after a challenge, and by one fetch at a time.
     var isDoubted = false
+    /// The directories in and below which the login is sent only after a challenge, because the server has answered it
+    /// there without one. An acceptance there ends this.
+    private(set) var withheld: [ExactText] = []
     /// The programs that provided this credential and need no consent for it.
     var providers: [GrantBook.Holder] = []
     var standing: Standing
@@ -40,10 +43,27 @@ struct SessionEntry: Sendable {
     mutating func record(_ directory: ExactText?, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
         lastUse = now
         digest = newer
+        if let directory { withheld.removeAll { directory.hasPrefix($0) } }
         guard let directory, !directories.contains(where: { directory.hasPrefix($0) }) else { return }
         directories.removeAll { $0.hasPrefix(directory) }
         if directories.count >= maxPaths { directories.removeFirst() }  // guard: session-paths
         directories.append(directory)
+    }
+}
+
+extension SessionEntry {
+    /// - Parameter maxPaths: if there were more directories, the whole server takes their place.
+    mutating func withhold(at directory: ExactText, maxPaths: Int) {
+        guard !isWithheld(at: directory) else { return }
+        withheld.removeAll { $0.hasPrefix(directory) }
+        withheld = withheld.count < maxPaths ? withheld + [directory] : ["/"]  // guard: session-withheld-paths
+    }
+
+    func isWithheld(at path: ExactText) -> Bool { withheld.contains { path.hasPrefix($0) } }
+
+    /// Replaces a token by its successor.
+    mutating func replace(_ token: TokenMark, with next: LoginCredential) {
+        (credential, former, withheld) = (next, token, [])
     }
 }
 

@@ -8,6 +8,9 @@ public struct BearerScope: Sendable, Hashable {
         if words.isEmpty { return nil }
     }
 
+    /// The words, sorted.
+    public var names: [String] { words.map(\.string).sorted() }
+
     /// Whether this scope contains every word of `other`.
     public func covers(_ other: BearerScope) -> Bool { words.isSuperset(of: other.words) }
 }

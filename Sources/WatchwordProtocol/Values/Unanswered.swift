@@ -18,6 +18,8 @@ public struct Unanswered: Sendable, Equatable {
         case needsTLS
         /// There is no Kerberos ticket, it was not usable, or the fetch must not use it.
         case noTicket
+        /// The response contains no challenge, although the broker has a login, and sent it.
+        case noChallenge
         /// No respondent is available; see `NoRespondent`.
         case noRespondent
     }
@@ -39,7 +41,7 @@ public struct Unanswered: Sendable, Equatable {
     }
 
     public struct Scheme: Sendable, Equatable {
-        /// The name as in the offer.
+        /// The name as in the offer; for `noChallenge`, the scheme of the login.
         public var name: String
         public var reason: Reason
 

@@ -9,6 +9,8 @@ struct LoginDiagnostic {
     private let site: String
     private let host: String
     private let schemes: [String]
+    /// The scheme of a login that was answered without a challenge.
+    private let sentScheme: String?
     /// Whether the proxy uses a separate server connection for each client connection (`Proxy-Support`, RFC 4559 section 6).
     private let hasSessionThroughProxy: Bool
     private let params: FetchRunParams
@@ -22,6 +24,9 @@ struct LoginDiagnostic {
         self.params = params
         let field = status == 401 ? "WWW-Authenticate" : "Proxy-Authenticate"
         schemes = OfferedSchemes.names(in: Self.values(of: field, in: result))
+        let unanswered = result[status == 401 ? "unanswered" : "proxyUnanswered"]?.elements ?? []
+        sentScheme = unanswered.first { $0["reason"]?.string == Unanswered.Reason.noChallenge.rawValue }
+            .flatMap { $0["scheme"]?.string?.shortened }
         hasSessionThroughProxy = Self.values(of: "Proxy-Support", in: result).contains {
             $0.lowercased() == "session-based-authentication"
         }
@@ -37,8 +42,13 @@ struct LoginDiagnostic {
         return proxy.credential != nil || proxy.userInfo != nil
     }
 
-    /// The message for the user; `nil` if no scheme was offered and no login requested.
+    /// The message for the user; `nil` if no scheme was offered and no login requested or sent.
     var text: String? {
+        if let sentScheme {
+            return
+                "\(subject) without a challenge, although there is a login (\(sentScheme)), so nobody was asked for another"
+                + " one; if the login is wrong, run \"watchword credentials forget\""
+        }
         guard !schemes.isEmpty else {
             return wasAskedFor ? "\(subject) and offered no login scheme" : nil
         }
@@ -70,7 +80,9 @@ struct LoginDiagnostic {
 
     private func reason(_ scheme: String) -> String {
         let method = AuthenticationMethod(scheme: scheme)
-        if status == 401, let methods = params.methods, !methods.contains(method) { return "not selected by the command" }
+        if status == 401, let methods = params.methods, !methods.contains(method) {
+            return "not selected by the command"
+        }
         switch method {
         case .negotiate:
             return "\(needs("negotiate")), and an accepted Kerberos ticket (kinit)\(limitsOfTickets)"

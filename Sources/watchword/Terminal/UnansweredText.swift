@@ -28,6 +28,8 @@ enum UnansweredText {
         case .excluded: "the fetch, the configuration or the proxy excludes it"
         case .needsTLS: "a token is sent over https only"
         case .noTicket: "no usable Kerberos ticket is available"
+        case .noChallenge:
+            "the response contains no challenge, so nobody was asked; the stored login is not sent there unasked"
         case .noRespondent: cause.map(words(noRespondent:)) ?? "no respondent is available"
         }
     }

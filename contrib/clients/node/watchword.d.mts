@@ -22,7 +22,8 @@ export interface Head {
 export type NoRespondent = 'interaction' | 'canAuthenticate' | 'unsubscribed' | 'noAgent' | 'stopped' | 'consentDenied'
 export interface UnansweredScheme {
   scheme: string
-  reason: 'noRealm' | 'noQop' | 'malformed' | 'notListed' | 'excluded' | 'needsTLS' | 'noTicket' | 'noRespondent'
+  reason: 'noRealm' | 'noQop' | 'malformed' | 'notListed' | 'excluded' | 'needsTLS' | 'noTicket'
+    | 'noChallenge' | 'noRespondent'
 }
 
 /** The result of `fetch/run`, without its body. */

@@ -204,7 +204,8 @@ class Authentication(TypedDict):
 
 class UnansweredScheme(TypedDict):
     scheme: str
-    reason: Literal["noRealm", "noQop", "malformed", "notListed", "excluded", "needsTLS", "noTicket", "noRespondent"]
+    reason: Literal["noRealm", "noQop", "malformed", "notListed", "excluded", "needsTLS", "noTicket", "noChallenge",
+                    "noRespondent"]
 
 
 class Timings(TypedDict):
