@@ -45,6 +45,8 @@ OAUTH = [
      "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-nonce-once", "repeats.staleAnswers < 1", "repeats.staleAnswers < 2", "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-dpop-scheme", '"DPoP"', '"Bearer"', "WatchwordCoreTests.TokenFetchTests"),
+    ("oauth-login-offered-once", "!offersLogin", "mayAsk == query.mayAsk",
+     "WatchwordCoreTests.TokenMachineRegistryTests"),
     ("path-excluded-in-any-reading", "mayCover", "covers", "WatchwordCoreTests.TokenFetchTests"),
     ("path-hidden-segments", " && !HiddenSegments.leadUp(in: requested)", "", "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-no-redirect", "= 0", "= 5", "Tests/EndToEnd/test_browser_login_attacks.py"),

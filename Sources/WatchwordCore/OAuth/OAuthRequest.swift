@@ -83,4 +83,11 @@ public struct OAuthReply: Sendable, Equatable {
     public init(status: Int, headers: [HeaderField] = [], body: [UInt8]) {
         (self.status, self.headers, self.body) = (status, headers, body)
     }
+
+    /// Whether the server has asked for user and password.
+    var asksForPassword: Bool {
+        ChallengeHeader.parse(fields: headers.values(of: "WWW-Authenticate")).contains {
+            [.httpBasic, .httpDigest].contains($0.authenticationMethod)
+        }
+    }
 }

@@ -158,12 +158,22 @@ extension TokenMachine {
         let whole = [url.query, text.isEmpty ? nil : text].compactMap(\.self).joined(separator: "&")
         state = .requesting
         let target = FetchURL(origin: url.origin, path: url.path, query: whole.isEmpty ? nil : whole)
-        return [.send(OAuthRequest(registry: target, needsLogin: query.needsLogin, mayAsk: mayAsk))]
+        return [.send(OAuthRequest(registry: target, needsLogin: offersLogin, mayAsk: mayAsk))]
     }
 
     mutating func received(_ reply: OAuthReply, _ clock: Clock) throws(FetchFailure) -> [Command] {
         switch try TokenReply(reply, from: rule.issuer ?? "") {
         case .token(let token): return try use(token, previous: nil, clock)
+        // The service turns everybody away without saying how to log in.
+        case .refused where rule.flow == .registry && [401, 403].contains(reply.status) && !reply.asksForPassword:
+            guard !offersLogin else {  // guard: oauth-login-offered-once
+                throw .login(
+                    at: rule.issuer ?? "",
+                    "it refused the login with status \(reply.status); check the login that is stored for it, and whether "
+                        + "it has access to \(query.url.origin.text)")
+            }
+            offersLogin = true
+            return try requestFromRegistry()
         // There was no password for the service: the program gets the response of the registry.
         case .refused where rule.flow == .registry && reply.status == 401: return finish(.nothing)
         case .refused(let code): throw refused(code.isEmpty ? "status \(reply.status)" : code)

@@ -68,6 +68,8 @@ public struct TokenMachine: Sendable {
     public let query: TokenQuery
     /// Whether a person may be asked; fetches that join later may allow it.
     public var mayAsk: Bool
+    /// Whether the token service of a registry gets a login without a challenge.
+    var offersLogin: Bool
     var state = State.ready
     var server: AuthorizationServer?
     var target: TokenTarget
@@ -88,7 +90,7 @@ public struct TokenMachine: Sendable {
 
     public init(_ query: TokenQuery) {
         self.query = query
-        mayAsk = query.mayAsk
+        (mayAsk, offersLogin) = (query.mayAsk, query.needsLogin)
         target = TokenTarget(resource: query.rule.resourceIndicator, scopes: query.scopes)
     }
 

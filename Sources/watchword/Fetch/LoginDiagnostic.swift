@@ -11,6 +11,8 @@ struct LoginDiagnostic {
     private let schemes: [String]
     /// The scheme of a login that was answered without a challenge.
     private let sentScheme: String?
+    /// The broker's reasons why nobody was asked, by scheme in lower case.
+    private let reasons: [String: Unanswered.Reason]
     /// Whether the proxy uses a separate server connection for each client connection (`Proxy-Support`, RFC 4559 section 6).
     private let hasSessionThroughProxy: Bool
     private let params: FetchRunParams
@@ -25,6 +27,10 @@ struct LoginDiagnostic {
         let field = status == 401 ? "WWW-Authenticate" : "Proxy-Authenticate"
         schemes = OfferedSchemes.names(in: Self.values(of: field, in: result))
         let unanswered = result[status == 401 ? "unanswered" : "proxyUnanswered"]?.elements ?? []
+        reasons = unanswered.reduce(into: [:]) { reasons, entry in
+            let reason = entry["reason"]?.string.flatMap(Unanswered.Reason.init)
+            reasons[entry["scheme"]?.string?.lowercased() ?? ""] = reason
+        }
         sentScheme = unanswered.first { $0["reason"]?.string == Unanswered.Reason.noChallenge.rawValue }
             .flatMap { $0["scheme"]?.string?.shortened }
         hasSessionThroughProxy = Self.values(of: "Proxy-Support", in: result).contains {
@@ -87,7 +93,10 @@ struct LoginDiagnostic {
         case .negotiate:
             return "\(needs("negotiate")), and an accepted Kerberos ticket (kinit)\(limitsOfTickets)"
         case .ntlm: return "\(needs("ntlm"))\(limitsOfNTLM)"
-        case .bearer where !isEncrypted:
+        case _
+        where reasons[scheme.lowercased()] == .noRespondent && [.httpBasic, .httpDigest, .bearer].contains(method):
+            return "there is no \(method == .bearer ? "token" : "login") for it, and nobody could be asked"
+        case .bearer where reasons[scheme.lowercased()].map({ $0 == .needsTLS }) ?? !isEncrypted:
             return "needs https, or a \(status == 401 ? "server" : "proxy") on this machine"
         case .httpBasic, .httpDigest, .bearer:
             return "perhaps excluded by schemes.order of the configuration, or a malformed challenge"

@@ -63,14 +63,37 @@ import WatchwordProtocol
         #expect(run.token != nil && run.token?.scope == nil)
     }
 
-    @Test("Rule 30: a service that got no password leads to the response of the registry")
-    func withoutPasswordThereIsNoToken() throws {
+    private static let basic = [HeaderField("WWW-Authenticate", "Basic realm=\"auth\"")]
+
+    @Test("Rule 30: a service that got no password leads to the response of the registry", arguments: [401, 403])
+    func withoutPasswordThereIsNoToken(status: Int) throws {
         var run = try registry()
-        run.reply(["errors": []], status: 401)
+        run.handle(.replied(.success(reply(["errors": []], status: 401, Self.basic))))
         #expect(run.commands == [.finish(.nothing)])
+        // Nobody had a login to offer, either.
+        var offered = try registry()
+        offered.reply(["errors": []], status: status)
+        offered.handle(.replied(.success(reply(nil, status: 401, Self.basic))))
+        #expect(offered.commands == [.finish(.nothing)])
     }
 
-    @Test(arguments: [403, 500, 302])
+    @Test("Rule 30: a service that turns everybody away without a challenge gets a login", arguments: [401, 403])
+    func aServiceWithoutAChallengeGetsALogin(status: Int) throws {
+        for fields in [[], [HeaderField("WWW-Authenticate", "Bearer realm=\"x\"")]] {
+            var run = try registry()
+            let first = try #require(run.request)
+            run.handle(.replied(.success(reply(["errors": []], status: status, fields))))
+            let second = try #require(run.request)
+            #expect(!first.needsLogin && second.needsLogin && second.url == first.url && second.mayAsk == first.mayAsk)
+            var refused = run
+            run.reply(["token": "a1"])
+            #expect(run.token?.secret == secret("a1"))
+            refused.handle(.replied(.success(reply(["errors": []], status: status, fields))))
+            #expect(refused.failure?.kind == .loginFailed && refused.failure?.text.contains("\(status)") == true)
+        }
+    }
+
+    @Test(arguments: [400, 500, 302])
     func aRefusalIsAFailure(status: Int) throws {
         var run = try registry()
         run.reply(["errors": []], status: status)
