@@ -74,8 +74,29 @@ import WatchwordProtocol
             #expect(run.last(later)?.trustedKey == 1)
             run.respond(later, 200)
             #expect(run.kept.count == (isPermanent ? 1 : 0))
-            _ = run.table.clearSession(origin: nil)
+            _ = run.table.clearSession()
             #expect(try run.first("https://h/")?.trustedKey == (isPermanent ? 1 : nil))
+        }
+    }
+
+    @Test("Rules 24 and G4: an exception that was made for one program serves no other that needs consent")
+    func anExceptionForOneProgramServesNoOtherThatNeedsConsent() throws {
+        let file = Subject.File(inode: 1, changed: 1)
+        let subjects = ["editor", "mailer"].map { Subject(.exe, "/usr/bin/\($0)", file: file, isSystemFile: true) }
+        for (persistence, byAgent) in [(Persistence.forSession, false), (.permanent, false), (.permanent, true)] {
+            var run = TableRun(sharing: .ask)
+            let subscription = byAgent ? nil : pinning
+            let fetch = try run.fetch("https://h/a/", subscription: subscription, subject: subjects[0])
+            run.fail(fetch, .untrusted(1))
+            #expect(run.question(fetch)?.persistenceAllowed.contains(.permanent) == byAgent)
+            run.answer(fetch, trust(1, persistence))
+            run.respond(fetch, 200)
+            let own = try run.fetch("https://h/", client: 3, subscription: pinning, subject: subjects[0])
+            #expect(run.last(own)?.trustedKey == 1)
+            for subject in [subjects[1], .unknown] {
+                let other = try run.fetch("https://h/", client: 2, subscription: pinning, subject: subject)
+                #expect(run.last(other)?.trustedKey == (byAgent ? 1 : nil), "\(subject)")
+            }
         }
     }
 

@@ -37,7 +37,8 @@ struct Access: Sendable, Equatable {
         holder = isAsked && isKnown ? subject.map { .subject($0) } ?? .client(client) : .client(client)
     }
 
-    /// The partition for the client's TLS certificates. Programs that need consent do not share certificates.
+    /// The partition for the client's TLS certificates, and for the certificates of servers that were accepted for it.
+    /// Programs that need consent share neither.
     var certificatePartition: Partition? { sharingPartition }
     var readableForCertificates: [Partition?] { subject == nil ? [partition] : [sharingPartition, nil] }
 

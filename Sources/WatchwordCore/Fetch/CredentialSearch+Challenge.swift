@@ -78,7 +78,10 @@ extension CredentialSearch {
         in space: ProtectionSpace, at respondent: Respondent, _ context: FetchContext
     ) -> [Persistence] {
         let allowed = persistenceAllowed(in: space, context)
-        return intent.mayStorePermanently(respondent.source) ? allowed : allowed.filter { $0 != .permanent }
+        let isTrust = space.authenticationMethod == .serverTrust
+        let mayBePermanent =
+            isTrust ? intent.mayTrustPermanently(respondent.source) : intent.mayStorePermanently(respondent.source)
+        return mayBePermanent ? allowed : allowed.filter { $0 != .permanent }
     }
 
     private func persistenceAllowed(in space: ProtectionSpace, _ context: FetchContext) -> [Persistence] {

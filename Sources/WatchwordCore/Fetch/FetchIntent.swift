@@ -65,6 +65,14 @@ final class FetchIntent: Sendable {
     }
 }
 
+extension FetchIntent {
+    /// Whether an exception for a server's certificate in an answer from `source` may be permanent, and so for all
+    /// programs. A program that needs consent decides for itself alone.
+    func mayTrustPermanently(_ source: CredentialSource) -> Bool {
+        access.subject == nil || source == .agent  // guard: trust-for-all-programs
+    }
+}
+
 extension CredentialSource {
     /// Whether the credential came with the request or in an answer to a challenge.
     var isClientSupplied: Bool { [.explicit, .url, .client, .agent].contains(self) }

@@ -35,8 +35,8 @@ struct ServerTrustResolution: Sendable {
     /// Returns the remembered exception for this server.
     func remembered(_ situation: FetchSituation, _ context: FetchContext) -> TrustDecision? {
         guard situation.mayRememberTrust(context), situation.intent.plan.acceptsExceptions else { return nil }
-        return context.decisions.trustedKey(at: situation.chain.origin, owner: situation.intent.access.partition).map {
-            key in
+        let owner = situation.intent.access.certificatePartition  // guard: trust-of-another-program
+        return context.decisions.trustedKey(at: situation.chain.origin, owner: owner).map { key in
             TrustDecision(
                 spkiSha256: key.spkiSha256, isException: true,
                 persistence: key.isPermanent ? .permanent : .forSession, fetch: nil)
@@ -141,7 +141,7 @@ struct ServerTrustResolution: Sendable {
         guard let leaf = facts.chain.first?.spkiSha256, Hexadecimal.bytes(trust.spkiSha256) == leaf else {
             return .ask(question, respondent, .fingerprintWrong)
         }
-        let isTooLong = trust.persistence == .permanent && !situation.intent.mayStorePermanently(respondent.source)
+        let isTooLong = trust.persistence == .permanent && !situation.intent.mayTrustPermanently(respondent.source)
         let persistence = isTooLong ? .forSession : trust.persistence
         let decision = Self.decision(leaf, facts, persistence, for: situation.intent.id)
         let space = situation.space(.serverTrust)
@@ -202,10 +202,10 @@ struct ServerTrustResolution: Sendable {
         else { return }
         let key = TrustedKey(origin: situation.chain.origin, spkiSha256: trust.spkiSha256)
         let isPermanent = trust.persistence == .permanent
-        let known = context.decisions.trustedKey(at: key.origin, owner: situation.intent.access.partition)
+        let owner = situation.intent.access.certificatePartition
+        let known = context.decisions.trustedKey(at: key.origin, owner: owner)
         if let known, known.spkiSha256 == key.spkiSha256, known.isPermanent || !isPermanent { return }
-        context.decisions.trust(
-            key, isPermanent: isPermanent, owner: situation.intent.access.partition, now: context.now)
+        context.decisions.trust(key, isPermanent: isPermanent, owner: owner, now: context.now)
         context.add(.announce(CredentialChange(.stored, situation.space(.serverTrust))))
         if isPermanent || known?.isPermanent == true { context.add(.storeTrust(context.decisions.permanentKeys)) }
     }
