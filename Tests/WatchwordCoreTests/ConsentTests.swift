@@ -450,7 +450,7 @@ import WatchwordProtocol
         run.table.restoreGrants([PermanentGrant(subject: mailer, space: space, user: "bob")])
         let fetch = try run.fetch(client: 2, subject: mailer)
         #expect(authorization(run, fetch) == basic("bob", "pw"))
-        run.take(run.table.clearSession(origin: nil).orders)
+        run.take(run.table.clearSession().orders)
         #expect(run.table.grants.map(\.consent) == [.always])
     }
 }

@@ -17,8 +17,8 @@ import WatchwordProtocol
 
     @Test func onlyForgottenCredentialsAreOutdated() throws {
         #expect(!isCurrent(after: .everything))
-        #expect(!isCurrent(after: .origin(try FetchURL("https://h/x").origin)))
-        #expect(isCurrent(after: .origin(try FetchURL("https://h:444/x").origin)))
+        #expect(!isCurrent(after: .address(try SiteAddress("https://h/x"))))
+        #expect(isCurrent(after: .address(try SiteAddress("https://h:444/x"))))
         #expect(!isCurrent(after: .credentials(SpacePattern(scheme: "https", host: "h", port: 443), user: nil)))
         #expect(
             isCurrent(after: .credentials(SpacePattern(scheme: "https", host: "h", port: 443, realm: "R"), user: nil)))
@@ -45,8 +45,8 @@ import WatchwordProtocol
     private func forget(_ kind: Forgetting, _ run: inout TableRun, _ url: String = "https://h/") throws {
         let origin = try FetchURL(url).origin
         switch kind {
-        case .session: run.take(run.table.clearSession(origin: nil).orders)
-        case .origin: run.take(run.table.clearSession(origin: origin).orders)
+        case .session: run.take(run.table.clearSession().orders)
+        case .origin: run.take(run.table.clearSession(at: try SiteAddress(origin.text)).orders)
         case .pattern:
             let pattern = SpacePattern(scheme: origin.scheme.rawValue, host: origin.host, port: origin.port)
             run.take(run.table.forget(number: nil, pattern: pattern, of: ClientTag(value: 1)).orders)
@@ -54,6 +54,35 @@ import WatchwordProtocol
             run.take(run.table.lock())
             run.table.unlock()
         }
+    }
+
+    @Test(
+        "Rule 19: proxies are cleared by their address, and what matches nothing is counted",
+        arguments: [
+            ("http://p:3128", "http://p:3128", 1), ("http://p:3128/", "http://p:3128", 1),
+            ("http://p:3128", "http://p", 0),
+            ("http://p:3128", "https://p:3128", 0), ("http://p:3128", "socks5h://p:3128", 0),
+            ("https://p:3128", "https://p:3128", 1), ("socks5h://p:1080", "socks5://p", 1),
+            ("socks5h://p:1080", "SOCKS5H://p:1080/x", 1), ("socks5h://p:1080", "http://p:1080", 0),
+        ])
+    func proxiesAreClearedByTheirAddress(proxy: String, address: String, count: Int) throws {
+        let endpoint = try ProxyEndpoint(proxy)
+        var run = TableRun(proxy: endpoint)
+        let fetch = try run.fetch("https://h/")
+        if endpoint.type == .socks {
+            run.fail(fetch, TransferFailure(.cannotConnect, "detail", cause: .proxyLoginRefused))
+        } else {
+            run.challengeFromProxy(fetch)
+        }
+        run.answer(fetch, user: "out", "pw")
+        run.respond(fetch, 200)
+        #expect(run.table.context.session.count == 1)
+        let cleared = run.table.clearSession(at: try SiteAddress(address))
+        run.take(cleared.orders)
+        #expect(!run.closed.isEmpty, "the tunnel with the login is closed")
+        #expect(cleared.count == count && run.table.context.session.count == 1 - count)
+        #expect(throws: FetchFailure.self) { try SiteAddress("ftp://p") }
+        #expect(throws: FetchFailure.self) { try SiteAddress("socks9://p") }
     }
 
     @Test(arguments: Forgetting.allCases)
@@ -128,10 +157,10 @@ import WatchwordProtocol
             run.answer(fetch, user: "bob", "pw")
             run.respond(fetch, 200)
         }
-        #expect(run.table.clearSession(origin: nil, since: .seconds(21)).count == 0)
-        #expect(run.table.clearSession(origin: nil, since: .seconds(20)).count == 1)
+        #expect(run.table.clearSession(since: .seconds(21)).count == 0)
+        #expect(run.table.clearSession(since: .seconds(20)).count == 1)
         #expect(run.table.sessionCredentials(of: ClientTag(value: 1), now: run.now).map(\.pattern.host) == ["old"])
-        #expect(run.table.clearSession(origin: nil, since: .seconds(-100)).count == 1)
+        #expect(run.table.clearSession(since: .seconds(-100)).count == 1)
     }
 
     @Test func aFetchThatWaitsForAVerdictDoesNotSendAForgottenCredential() throws {
@@ -147,7 +176,7 @@ import WatchwordProtocol
             if !preemptive { for id in ids { run.challenge(id) } }
             #expect(run.transferring == [ids[0]])
             let before = run.sent.count
-            run.take(run.table.clearSession(origin: nil).orders)
+            run.take(run.table.clearSession().orders)
             run.respond(ids[0], 200)
             for id in run.transferring { run.challenge(id) }
             #expect(run.sent.count == before)
@@ -173,7 +202,7 @@ import WatchwordProtocol
         run.challenge(asked)
         let known = try #require(run.question(asked)?.knownUsers.first)
         let before = run.sent.count
-        run.take(run.table.clearSession(origin: nil).orders)
+        run.take(run.table.clearSession().orders)
         for _ in 0..<2 { run.answer(asked, .credential(isStored ? .stored(known.id) : .proposed)) }
         #expect(run.sent.count == before && run.asking == [asked])
         #expect(run.table.sessionCount == 0)

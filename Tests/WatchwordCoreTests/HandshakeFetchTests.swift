@@ -93,7 +93,7 @@ import WatchwordProtocol
             let fetch = try logIn(&run, persistence: .forSession)
             let identity = try #require(run.identity(fetch))
             run.respond(fetch, 200)
-            run.take(isLock ? run.table.lock() : run.table.clearSession(origin: nil).orders)
+            run.take(isLock ? run.table.lock() : run.table.clearSession().orders)
             #expect(run.closed == [identity])
             run.table.unlock()
             let later = try logIn(&run)

@@ -264,7 +264,7 @@ import WatchwordProtocol
         run.challenge(strong, "Digest realm=\"strong\", nonce=\"n\", qop=\"auth\"")
         run.foundInNetrc(strong, [entry("h")])
         run.respond(strong, 200)
-        _ = run.table.clearSession(origin: nil)
+        _ = run.table.clearSession()
         let weak = try run.fetch("https://h/b/")
         run.challenge(weak)
         run.foundInNetrc(weak, [entry("h")])

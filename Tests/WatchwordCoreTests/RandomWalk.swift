@@ -148,7 +148,7 @@ struct RandomWalk {
     private mutating func shake() {
         let place = Self.places.randomElement(using: &random)?.name ?? ""
         switch Int.random(in: 0..<8, using: &random) {
-        case 0: take(table.clearSession(origin: nil).orders, after: nil)
+        case 0: take(table.clearSession().orders, after: nil)
         case 1:
             isPrivate.formUnion(fetches.keys)
             take(table.lock(), after: nil)

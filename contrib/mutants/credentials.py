@@ -3,6 +3,9 @@
 from .statement import STATEMENT
 
 CREDENTIALS = [
+    ("clearing-an-address", "address?.contains(listing.space) ?? true", "address == nil || listing.since >= .zero",
+     "WatchwordCoreTests.ForgettingTests"),
+    ("cleared-tunnels-are-closed", " || $0.tunnel != nil", "", "WatchwordCoreTests.ForgettingTests"),
     ("clearing-refuses-unknown-members", ', only: ["origin", "since"]', "", "BrokerTests.BrokerForgettingTests"),
     ("a-pattern-refuses-unknown-members", "otherMembers", "otherMembers + (json?.members ?? []).map(\\.name)",
      "BrokerTests.BrokerForgettingTests"),

@@ -139,16 +139,17 @@ final class CredentialDesk {
 
     /// `session/clear`: returns the number of credentials, client certificates and trust exceptions removed.
     func clearSession(_ params: SessionClear, _ cause: Cause) throws -> Int {
-        let origin = try params.origin.map { text throws(FetchFailure) in try FetchURL(text).origin }
+        let address = try params.origin.map { text throws(FetchFailure) in try SiteAddress(text) }
         let since = params.since.map { context.now - (context.clock.sinceEpoch - $0) }
-        let (removed, orders) = fetches.change { $0.clearSession(origin: origin, since: since) }
+        let (removed, orders) = fetches.change { $0.clearSession(at: address, since: since) }
         context.log.notice("session cleared", metadata: ["removed": "\(removed)"])
         audit.record(.sessionCleared, cause) { event in
             event.count = removed
-            event.origin = origin?.text
+            event.origin = address?.text
         }
         fetches.perform(orders, cause)
-        fetches.desks.tokens.endSession(origin)
+        // A SOCKS proxy has no tokens.
+        if address == nil || address?.origin != nil { fetches.desks.tokens.endSession(address?.origin) }
         return removed
     }
 

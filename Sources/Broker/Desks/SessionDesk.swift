@@ -46,7 +46,7 @@ final class SessionDesk {
     /// Forgets all credentials, client certificates and trust exceptions of the session, and the grants that are not
     /// permanent.
     func forgetSession(because reason: String) {
-        sessionCleared(fetches.change { $0.clearSession(origin: nil) }, because: reason)
+        sessionCleared(fetches.change { $0.clearSession() }, because: reason)
     }
 
     private func sessionCleared(_ cleared: (count: Int, orders: [FetchTable.Order]), because reason: String) {

@@ -130,19 +130,26 @@ extension FetchTable {
         return takeOrders()
     }
 
-    /// Forgets all credentials and connection decisions of the session, or only the ones for `origin`. Without `origin`
+    /// Forgets all credentials and connection decisions of the session, or only the ones for `address`. Without `address`
     /// and `since`, also ends the grants and denials that are not permanent. Returns how many credentials and decisions
     /// were forgotten.
     /// - Parameter since: a monotonic time; entries from before are not forgotten. Logins in progress count as newer.
-    public mutating func clearSession(origin: Origin?, since: Duration? = nil) -> (count: Int, orders: [Order]) {
-        context.forgets.record(origin.map { .origin($0) } ?? .everything)
-        let count =
-            context.session.clear(origin: origin, since: since) + context.decisions.clear(origin: origin, since: since)
+    public mutating func clearSession(
+        at address: SiteAddress? = nil, since: Duration? = nil
+    ) -> (count: Int, orders: [Order]) {
+        context.forgets.record(address.map { .address($0) } ?? .everything)
+        var count = context.session.clear(at: address, since: since)
+        let origin = address?.origin
+        // A SOCKS proxy has no certificate.
+        if address == nil || origin != nil { count += context.decisions.clear(origin: origin, since: since) }
         // Otherwise connections with a login or a trust exception would outlive the session.
-        context.identities.forget { origin == nil || $0.origin == origin || $0.handshake != nil }
+        context.identities.forget {
+            // guard: cleared-tunnels-are-closed
+            address == nil || origin != nil && $0.origin == origin || $0.handshake != nil || $0.tunnel != nil
+        }
         context.keyring.forgetRefusals()
         context.queues.forgetEndedAttempts()
-        if origin == nil && since == nil { context.grants.endSession() }  // guard: consent-ends-with-the-session
+        if address == nil && since == nil { context.grants.endSession() }  // guard: consent-ends-with-the-session
         if count > 0 { context.add(.announce(CredentialChange(.cleared, nil, user: nil, source: .session))) }
         return (count, takeOrders())
     }
@@ -161,7 +168,7 @@ extension FetchTable {
 
     /// Forgets the session. Until `unlock`, stored credentials are neither used nor added.
     public mutating func lock() -> [Order] {
-        let (_, orders) = clearSession(origin: nil)
+        let (_, orders) = clearSession()
         context.isLocked = true
         return orders
     }
@@ -202,7 +209,7 @@ extension FetchTable {
     /// finish with the setting that they began with.
     public mutating func setSharing(_ sharing: Sharing) -> (count: Int, orders: [Order]) {
         self.sharing = sharing
-        return clearSession(origin: nil)
+        return clearSession()
     }
 
     public mutating func setKeyringEnabled(_ isEnabled: Bool) { context.keyring.setEnabled(isEnabled) }

@@ -15,7 +15,7 @@ struct ForgetLog: Sendable {
     /// The credentials that one forget operation covers.
     enum Scope: Sendable {
         case everything
-        case origin(Origin)
+        case address(SiteAddress)
         /// The credentials for these spaces, of one user, or of all users if `user` is `nil`.
         case credentials(SpacePattern, user: ExactText?)
         /// The credentials read from the netrc file; no credential in the session cache or keyring.
@@ -62,9 +62,7 @@ extension ForgetLog.Scope {
         switch self {
         case .everything: true
         case .netrcFile: false
-        case .origin(let origin):
-            pattern.proxyType == nil && pattern.scheme == origin.scheme.rawValue && pattern.host == origin.host
-                && pattern.port == origin.port
+        case .address(let address): address.contains(pattern)
         case .credentials(let meant, let owner):
             meant.overlaps(pattern) && (owner == nil || user == nil || owner == user)
         }

@@ -245,14 +245,12 @@ public struct SessionCache: Sendable {
         return before - count - staged.count
     }
 
-    /// Removes all credentials that match `origin` and were stored at `since` or later; `nil` matches all. Returns
+    /// Removes all credentials that match `address` and were stored at `since` or later; `nil` matches all. Returns
     /// their number.
-    public mutating func clear(origin: Origin? = nil, since: Duration? = nil) -> Int {
+    public mutating func clear(at address: SiteAddress? = nil, since: Duration? = nil) -> Int {
         forget { listing in
             if let since, listing.since < since { return false }  // guard: clearing-since-a-time
-            guard let origin else { return true }
-            return listing.space.proxyType == nil && listing.space.scheme == origin.scheme.rawValue
-                && listing.space.host == origin.host && listing.space.port == origin.port
+            return address?.contains(listing.space) ?? true  // guard: clearing-an-address
         }
     }
 

@@ -4,7 +4,7 @@ public import JSONText
 public struct SessionClear: CallableMethod, Equatable {
     public static let name = "session/clear"
 
-    /// The origin as in a URL, without a path.
+    /// The origin of a server, of an HTTP proxy, or of both, or the URL of a SOCKS proxy.
     public var origin: String?
     /// A time since 1970; older credentials remain.
     public var since: Duration?
