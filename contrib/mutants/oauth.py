@@ -26,6 +26,7 @@ OAUTH = [
      "WatchwordCoreTests.TokenMachineDiscoveryTests"),
     ("oauth-resource", "resource.origin == url.origin", "resource.origin.port > 0", "WatchwordCoreTests.OAuthMetadataTests"),
     ("oauth-issuer", "Self.isSame(named, issuer)", "!named.isEmpty", "WatchwordCoreTests.OAuthMetadataTests"),
+    ("oauth-start-once", STATEMENT, "", "WatchwordCoreTests.TokenMachineLoginTests"),
     ("oauth-state", 'Self.isSame(fields["state"] ?? "", state)', 'fields["state"] != ""', "WatchwordCoreTests.BrowserLoginTests"),
     ("oauth-parameter-twice", STATEMENT, "fields[name] = value", "WatchwordCoreTests.BrowserLoginTests"),
     ("oauth-mix-up", "AuthorizationServer.isSame(issuer, server.issuer)", "!issuer.isEmpty",

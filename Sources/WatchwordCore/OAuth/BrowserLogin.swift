@@ -12,6 +12,8 @@ struct BrowserLogin: Sendable {
     let verifier = OAuthText.makeRandom()
     let nonce: String?
     private let state = OAuthText.makeRandom()
+    /// Whether a browser has opened the address. Other programs may see it, in the argument list of the browser.
+    var hasStarted = false
 
     private static let callbackPath = "/callback"
 

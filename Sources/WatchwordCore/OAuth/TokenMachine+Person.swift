@@ -62,7 +62,12 @@ extension TokenMachine {
     ) throws(FetchFailure) -> [Command] {
         guard method == "GET" else { return [.answer(.notFound, number: number)] }
         switch login.visit(target) {
-        case .start: return [.answer(.redirect(to: login.page), number: number)]
+        case .start:
+            guard !login.hasStarted else { return [.answer(.used, number: number)] }  // guard: oauth-start-once
+            var started = login
+            started.hasStarted = true
+            state = .waitingForBrowser(started)
+            return [.answer(.redirect(to: login.page), number: number)]
         case .stray: return [.answer(.notFound, number: number)]
         case .code(let code):
             state = .exchanging(login, visit: number)

@@ -201,6 +201,8 @@ public enum BrowserPage: Sendable, Equatable {
     case loggedIn
     case failed
     case notFound
+    /// The address of the login was opened before.
+    case used
 
     public var status: Int {
         switch self {
@@ -208,6 +210,7 @@ public enum BrowserPage: Sendable, Equatable {
         case .loggedIn: 200
         case .failed: 400
         case .notFound: 404
+        case .used: 410
         }
     }
 
@@ -217,6 +220,8 @@ public enum BrowserPage: Sendable, Equatable {
         case .loggedIn: "You are logged in. You can close this page."
         case .failed: "The login has failed. The program that asked for it says why. You can close this page."
         case .notFound: "This page belongs to no login. You can close it."
+        case .used:
+            "This address works once, and was opened before. Finish the login there, or let the program ask again."
         }
     }
 }

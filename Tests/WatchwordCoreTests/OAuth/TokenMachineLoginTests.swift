@@ -47,6 +47,21 @@ import WatchwordProtocol
         #expect(run.token?.secret == secret("a1") && run.machine.login == nil)
     }
 
+    @Test("Rule K9: the address that begins a login works once")
+    func theAddressThatBeginsALoginWorksOnce() throws {
+        var run = try loggingIn()
+        let start = String(try #require(run.login).url.dropFirst("http://127.0.0.1:7777".count))
+        #expect(stray(&run, "HEAD", start) == [.answer(.notFound, number: 7)])
+        guard case .answer(.redirect, number: 7)? = stray(&run, "GET", start).first else {
+            Issue.record("no redirect: \(run.commands)")
+            return
+        }
+        for _ in 0..<2 { #expect(stray(&run, "GET", start) == [.answer(.used, number: 7)]) }
+        run.redirect(2)
+        run.reply(fresh)
+        #expect(run.stored?.refresh == secret("r1"))
+    }
+
     @Test func withoutARefreshTokenNothingIsStored() throws {
         var run = try loggingIn()
         run.redirect()
