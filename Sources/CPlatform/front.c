@@ -20,7 +20,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound) {
+// Returns a socket with an address of the loopback interface, or -1 with errno set.
+static int bind_on_loopback(int family, uint16_t port, uint16_t *bound) {
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
@@ -43,8 +44,7 @@ int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound) {
     // A front that is opened again must not wait for the connections of the last one to time out.
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (family == 6) setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(descriptor, &address.any, length) != 0 || listen(descriptor, 1024) != 0 ||
-        getsockname(descriptor, &address.any, &length) != 0) {
+    if (bind(descriptor, &address.any, length) != 0 || getsockname(descriptor, &address.any, &length) != 0) {
         int error = errno;
         close(descriptor);
         errno = error;
@@ -52,6 +52,30 @@ int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound) {
     }
     *bound = ntohs(family == 6 ? address.v6.sin6_port : address.v4.sin_port);
     return descriptor;
+}
+
+int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound) {
+    int descriptor = bind_on_loopback(family, port, bound);
+    if (descriptor < 0 || listen(descriptor, 1024) == 0) return descriptor;
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+}
+
+int watchword_take_loopback_port(uint16_t port) {
+    for (int family = 4; family <= 6; family += 2) {
+        uint16_t bound;
+        int descriptor = bind_on_loopback(family, port, &bound);
+        if (descriptor >= 0) {
+            // Otherwise another program could bind it, too, and listen.
+            int off = 0;
+            setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &off, sizeof off);
+        } else if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT) {
+            return errno;
+        }
+    }
+    return 0;
 }
 
 int watchword_is_listening_on_loopback(int descriptor, int *family, uint16_t *port) {

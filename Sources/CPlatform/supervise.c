@@ -1,10 +1,14 @@
 #define _GNU_SOURCE
+#include "CFront.h"
 #include "CPlatform.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -44,11 +48,57 @@ static void stop_too(pid_t pid, int terminal) {
     }
 }
 
+// Lets the kernel send SIGIO when the broker sends something or ends (fcntl(2), O_ASYNC).
+static void watch(int broker) {
+    int flags = fcntl(broker, F_GETFL);
+    fcntl(broker, F_SETOWN, getpid());
+    if (flags >= 0) fcntl(broker, F_SETFL, flags | O_ASYNC);
+}
+
+static int has_ended(int broker) {
+    struct pollfd entry = {.fd = broker, .events = POLLRDHUP};
+    return poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+static void say(const char *line) {
+    ssize_t count = write(STDERR_FILENO, line, strlen(line));
+    (void)count;
+}
+
+static void kill_children(void) {
+    char text[64 << 10];
+    int file = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    ssize_t count = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+    if (file >= 0) close(file);
+    text[count < 0 ? 0 : count] = 0;
+    char *rest = text;
+    for (;;) {
+        char *next;
+        pid_t child = (pid_t)strtol(rest, &next, 10);
+        if (next == rest) return;
+        kill(child, SIGKILL);
+        rest = next;
+    }
+}
+
+// Kills all descendants. Each leaves its children to this process. Returns the wait status of the program.
+static int kill_all(pid_t program) {
+    int result = 0;
+    kill(program, SIGKILL);
+    for (;;) {
+        kill_children();
+        int status;
+        pid_t ended = waitpid(-1, &status, 0);
+        if (ended == program) result = status;
+        if (ended < 0 && errno != EINTR) return result;
+    }
+}
+
 // Waits for the end of the process, and passes on the signals that other processes send to this one. A signal from the terminal
 // has reached the process already if it is in the same process group.
 // - terminal: see `terminal_of_job`.
-static int supervise(pid_t pid, const sigset_t *signals, int terminal) {
-    int is_job = terminal >= 0;
+static int supervise(pid_t pid, const sigset_t *signals, int terminal, const struct watchword_broker *broker) {
+    int is_job = terminal >= 0, is_watching = 1;
     for (;;) {
         siginfo_t info;
         int number = sigwaitinfo(signals, &info);
@@ -62,6 +112,13 @@ static int supervise(pid_t pid, const sigset_t *signals, int terminal) {
                 stop_too(pid, terminal);
             }
             if (changed < 0 && errno == ECHILD) return 0;
+        } else if (number == SIGIO) {
+            if (!is_watching || !has_ended(broker->connection)) continue;
+            is_watching = 0;
+            // guard: run-without-a-broker
+            int is_taken = watchword_take_loopback_port(broker->port) == 0;
+            say(is_taken ? broker->has_ended : broker->has_been_replaced);
+            if (!is_taken) return kill_all(pid);
         } else if (number > 0) {
             if (number == SIGCONT) move_terminal(terminal, getpgrp(), pid);
             if (is_job || info.si_code != SI_KERNEL) kill(is_job ? -pid : pid, number);
@@ -69,7 +126,8 @@ static int supervise(pid_t pid, const sigset_t *signals, int terminal) {
     }
 }
 
-int watchword_run_and_wait(char *const arguments[], char *const environment[], int *status) {
+int watchword_run_and_wait(
+    char *const arguments[], char *const environment[], const struct watchword_broker *broker, int *status) {
     // If it is ignored, which exec inherits, it is never sent, and the status of the process is lost.
     signal(SIGCHLD, SIG_DFL);
     // Adopts descendants whose parents have ended, so that they remain descendants (prctl(2), PR_SET_CHILD_SUBREAPER).
@@ -78,6 +136,7 @@ int watchword_run_and_wait(char *const arguments[], char *const environment[], i
     sigset_t signals, before, defaults;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGIO);
     for (int i = 0; i < FORWARDED - (terminal < 0 ? 2 : 0); i++) sigaddset(&signals, forwarded[i]);
     // Blocked before the start, so that no signal is lost.
     if (sigprocmask(SIG_BLOCK, &signals, &before) != 0) return errno;
@@ -96,11 +155,16 @@ int watchword_run_and_wait(char *const arguments[], char *const environment[], i
         posix_spawnattr_destroy(&attributes);
         if (!error) {
             move_terminal(terminal, getpgrp(), pid);
-            *status = supervise(pid, &signals, terminal);
+            watch(broker->connection);
+            // It may have ended before.
+            kill(getpid(), SIGIO);
+            *status = supervise(pid, &signals, terminal, broker);
             move_terminal(terminal, pid, getpgrp());
         }
     }
     if (terminal >= 0) close(terminal);
+    // It may be pending, or come later.
+    signal(SIGIO, SIG_IGN);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -226,7 +226,7 @@ public final class BrokerConnection {
     // MARK: During a prompt
 
     /// Becomes readable when the broker has sent a message.
-    var descriptor: Int32 { channel.descriptor }
+    package var descriptor: Int32 { channel.descriptor }
 
     /// Handles the received messages, except further challenges and confirmations. Returns whether the broker still expects the
     /// answer to `request`.

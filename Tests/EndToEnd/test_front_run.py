@@ -1,6 +1,7 @@
 """`watchword run`: unchanged programs whose requests go through the broker."""
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -9,8 +10,9 @@ import pytest
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
-from rig.local_fronts import run
+from rig.local_fronts import exchange, run
 from rig.scripted import basic_server, response
+from rig.servers import free_port
 
 
 @pytest.fixture
@@ -146,3 +148,106 @@ def test_an_ignored_signal_about_children_does_not_matter(stage):
         [sys.executable, "-c", script, program("watchword"), "run", "--socket", broker.socket, "--", "sh", "-c", "exit 3"],
         env={**os.environ, "HOME": str(broker.home)}, timeout=30)
     assert done.returncode == 3
+
+
+# After the end of the broker
+
+WAITS = r"""
+echo ${http_proxy##*:}
+read go
+curl -sS -o /dev/null "$1"
+echo "curl: $?"
+"""
+
+
+class Waiting:
+    """A program that `watchword run` runs, and that makes a request when it is told to."""
+
+    def __init__(self, broker, url):
+        self.process = subprocess.Popen(
+            [program("watchword"), "run", "--socket", broker.socket, "--", "sh", "-c", WAITS, "sh", url], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "HOME": str(broker.home), "no_proxy": "", "NO_PROXY": ""})
+        self.port = int(self.process.stdout.readline())
+
+
+def listen(port, family=socket.AF_INET):
+    """Listens as another user could."""
+    impostor = socket.socket(family)
+    impostor.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    impostor.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", port))
+    impostor.listen()
+    return impostor
+
+
+def test_no_other_program_gets_the_requests_after_the_broker_was_killed(stage):
+    server = stage.server(lambda request: response(200, b"page"))
+    broker = stage.broker()
+    run = Waiting(broker, server.url)
+    with socket.create_connection(("127.0.0.1", run.port)):
+        broker.process.kill()
+        broker.process.wait()
+        assert "the broker has ended" in run.process.stderr.readline()
+    for family in [socket.AF_INET, socket.AF_INET6]:
+        with pytest.raises(OSError, match="Address already in use"):
+            listen(run.port, family)
+    output, _ = run.process.communicate("go\n", timeout=30)
+    assert output == "curl: 7\n" and run.process.returncode == 0 and not server.requests
+
+
+def test_a_program_ends_if_another_one_has_taken_its_proxy(stage):
+    broker = stage.broker()
+    run = Waiting(broker, "http://example.test/")
+    run.process.send_signal(signal.SIGSTOP)
+    broker.process.kill()
+    broker.process.wait()
+    with listen(run.port) as impostor:
+        run.process.send_signal(signal.SIGCONT)
+        output, errors = run.process.communicate(timeout=30)
+        assert output == "" and "another program has the address of its proxy" in errors
+        assert run.process.returncode == -signal.SIGKILL
+        impostor.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            impostor.accept()
+
+
+def test_a_stopped_broker_does_not_end_the_program(stage):
+    broker = stage.broker()
+    run = Waiting(broker, "http://example.test/")
+    assert broker.stop() == 0
+    output, errors = run.process.communicate("go\n", timeout=30)
+    assert output == "curl: 7\n" and run.process.returncode == 0 and "the broker has ended" in errors
+
+
+# Other programs at the port of a front
+
+@pytest.mark.parametrize("taken", ["127.0.0.1", "::1"])
+def test_a_taken_port_is_reported_by_run_and_doctor(stage, taken):
+    port = free_port()
+    with listen(port, socket.AF_INET6 if taken == "::1" else socket.AF_INET):
+        broker = stage.configured(f'[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["127.0.0.1"]\n')
+        done = run(broker, "true")
+        errors = done.stderr.decode()
+        assert done.returncode == 0 and f"127.0.0.1:{port}" in errors and "another program uses" in errors, errors
+        assert f"[::1]:{port}" in errors or taken != "::1"
+        doctor = subprocess.run(
+            [program("watchword"), "doctor", "--socket", broker.socket], capture_output=True, text=True, timeout=60,
+            env={**os.environ, "HOME": str(broker.home)})
+        assert doctor.returncode != 0 and "another program uses" in doctor.stdout, doctor.stdout
+        if taken == "::1":
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port), 5)
+
+
+@pytest.mark.parametrize("listening", ["127.0.0.1:0", "[::1]:0"])
+def test_a_front_has_its_port_at_both_loopback_addresses(stage, listening):
+    server = stage.server(lambda request: response(200, b"page"))
+    client = stage.client()
+    result = client.call("front/open", {"site": {"url": server.url}, "listen": listening})["result"]
+    port = int(result["listen"].rsplit(":", 1)[1])
+    for host in ["127.0.0.1", "::1"]:
+        data = f"GET / HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode()
+        assert exchange((host, port), data).endswith(b"page")
+    assert "result" in client.call("front/close", {"frontId": result["frontId"]})
+    for family in [socket.AF_INET, socket.AF_INET6]:
+        listen(port, family).close()

@@ -81,6 +81,7 @@ FRONT = [
     ("own-address", "contains(port) && ", "", ADDRESSES),
     ("own-address-of-a-connection", STATEMENT, "", ADDRESSES),
     ("own-address-of-a-name", STATEMENT, "", ADDRESSES),
+    ("run-without-a-broker", "== 0", ">= 0", "Tests/EndToEnd/test_front_run.py"),
     ("front-own-process", "getpid()", "1", "BrokerSocketTests.FrontServerTests"),
     ("front-foreign-page", "!request.isForeign(to: origin)", "origin == nil || origin != nil", ACCESS),
     ("front-site-name", "$0.asciiLowercased == host", "host.hasPrefix($0.asciiLowercased)", ACCESS),

@@ -13,6 +13,10 @@
 /// - bound: receives the port.
 int watchword_listen_on_loopback(int family, uint16_t port, uint16_t *bound);
 
+/// Takes a TCP port of both loopback addresses until this process ends. Connections to it are refused. Returns 0, or errno if another
+/// program has it.
+int watchword_take_loopback_port(uint16_t port);
+
 /// Whether `descriptor` is a TCP socket that listens on the loopback interface. Makes it non-blocking.
 /// - family: receives 4 or 6.
 /// - port: receives the port.

@@ -22,11 +22,24 @@ void watchword_clear_stack(void);
 /// Gets the process and the user at the other end of a connected Unix socket (SO_PEERCRED, unix(7)). Returns 0 or errno.
 int watchword_peer_credentials(int socket, int32_t *pid, uint32_t *uid);
 
+/// The broker for a program that `watchword_run_and_wait` runs, and the proxy of this broker that the program uses.
+struct watchword_broker {
+    /// The connection to the broker.
+    int connection;
+    /// The TCP port of the proxy.
+    uint16_t port;
+    /// Lines for the standard error output: when the broker has ended, and when another program has the port then.
+    const char *has_ended, *has_been_replaced;
+};
+
 /// Runs a program, found in PATH, with an environment of its own, and waits for its end. Passes on the signals that other
 /// processes send to this one meanwhile (TERM, HUP, INT, QUIT, USR1, USR2). Its descendants whose parents end become children of this
 /// process. Must be called on the only thread. Returns 0 or errno.
+/// When the broker ends, this process takes the port of its proxy, so that no other program receives the requests; they fail then. If
+/// it cannot, it kills the program and its descendants.
 /// - status: receives the wait status (waitpid(2)).
-int watchword_run_and_wait(char *const arguments[], char *const environment[], int *status);
+int watchword_run_and_wait(
+    char *const arguments[], char *const environment[], const struct watchword_broker *broker, int *status);
 
 /// Ends this process as the other one has ended: with the same exit code, or by the same signal.
 void watchword_end_like(int status) __attribute__((noreturn));

@@ -12,7 +12,8 @@ struct RunCommand: ParsableCommand {
         discussion: """
             The program uses the broker as its proxy: its environment contains http_proxy, https_proxy and the like. The proxy \
             exists as long as the program runs, and serves only this program and its descendants. The broker logs in to the \
-            upstream proxy of its configuration, and to http servers. Exit code and signals are those of the program; 127 means \
+            upstream proxy of its configuration, and to http servers. If the broker ends, the requests of the program fail, and if another \
+            program takes the address of the proxy then, the program is killed. Exit code and signals are those of the program; 127 means \
             that it was not found, 126 that it cannot be run.
 
             Examples:
@@ -33,6 +34,7 @@ struct RunCommand: ParsableCommand {
             throw ValidationError("missing program; write: watchword run -- PROGRAM")
         }
         let environment: [String]
+        let port: UInt16
         // The front is open as long as the connection.
         let connection: BrokerConnection
         do throws(ClientFailure) {
@@ -42,13 +44,23 @@ struct RunCommand: ParsableCommand {
             guard let listen = front["listen"]?.string, let token = front["token"]?.string else {
                 throw ClientFailure.protocolViolation("front/open")
             }
+            port = (try? FrontAddress(listen))?.port.flatMap { UInt16(exactly: $0) } ?? 0
+            try Self.reportProblems(connection)
             environment = ProxyEnvironment.added(to: Self.current, proxy: "http://watchword:\(token)@\(listen)", listen)
         } catch {
             throw reportRefusal(error)
         }
         var status: Int32 = 0
-        let error = Self.withPointers(command) { arguments in
-            Self.withPointers(environment) { watchword_run_and_wait(arguments, $0, &status) }
+        let lines = [
+            "watchword: the broker has ended; the requests of \(program) fail from now on. Run it again\n",
+            "watchword: the broker has ended, and another program has the address of its proxy; \(program) was killed. Run it again\n",
+        ]
+        let error = Self.withPointers(lines) { lines in
+            var broker = watchword_broker(
+                connection: connection.descriptor, port: port, has_ended: lines[0], has_been_replaced: lines[1])
+            return Self.withPointers(command) { arguments in
+                Self.withPointers(environment) { watchword_run_and_wait(arguments, $0, &broker, &status) }
+            }
         }
         guard error == 0 else {
             printError("cannot run \(program): \(String(cString: strerror(error)))")
@@ -56,6 +68,14 @@ struct RunCommand: ParsableCommand {
         }
         withExtendedLifetime(connection) {}
         watchword_end_like(status)
+    }
+
+    /// Reports the fronts of the configuration that do not listen: another program may receive what programs send there.
+    private static func reportProblems(_ connection: BrokerConnection) throws(ClientFailure) {
+        let fronts = try connection.call(FrontList())["fronts"]?.elements ?? []
+        for problem in fronts.compactMap({ $0["problem"]?.string }) {
+            printError("warning: a front of the configuration is missing: \(problem.shortened(to: 300))")
+        }
     }
 
     private static var current: [String] {
