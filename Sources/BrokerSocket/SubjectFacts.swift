@@ -79,7 +79,8 @@ struct SubjectFacts: Sendable, Equatable {
     static func subject(ofHolders holders: [Subject]) -> Subject {
         let confined = holders.filter(\.isSandboxed)  // guard: subject-most-restricted
         let subjects = Set(confined.isEmpty ? holders : confined)
-        return subjects.count == 1 ? subjects.first ?? .unknown : .unknown  // guard: subject-of-several-holders
+        if subjects.count == 1, let subject = subjects.first { return subject }  // guard: subject-of-several-holders
+        return Subject(.unknown, "", isSandboxed: !confined.isEmpty || holders.isEmpty)
     }
 
     // MARK: Flatpak

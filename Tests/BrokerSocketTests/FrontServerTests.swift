@@ -79,7 +79,7 @@ import WatchwordProtocol
         thread.loop.post {
             server.value.serve(service)
             let address = try? server.value.open(
-                FrontID(value: 1), at: isTCP ? .ipv4(port: 0) : place, ancestor: nil)
+                FrontID(value: 1), at: isTCP ? .ipv4(port: 0) : place, isLocalhost: true, ancestor: nil)
             opened.withLock { $0 = address }
         }
         var address: FrontAddress?

@@ -156,7 +156,7 @@ import Testing
         let snap = facts { $0.label = .text("snap.x.y (enforce)") }.subject
         let holders: [([Subject], Subject)] = [
             ([tool], tool), ([tool, tool], tool), ([maps, tool], maps), ([tool, maps, service, maps], maps),
-            ([tool, service], .unknown), ([maps, snap], .unknown), ([maps, .unknown], .unknown),
+            ([tool, service], Subject(.unknown, "")), ([maps, snap], .unknown), ([maps, .unknown], .unknown),
             ([tool, .unknown], .unknown), ([], .unknown),
         ]
         for (subjects, expected) in holders {

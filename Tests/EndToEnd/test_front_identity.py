@@ -1,4 +1,4 @@
-"""Whom a front serves: never the broker itself, and of several holders of one socket the most restricted one."""
+"""A front never serves the broker itself, and of several programs that have one socket open the most restricted one counts."""
 import contextlib
 import os
 import socket
@@ -6,13 +6,14 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
 from rig.audit import wait_for
 from rig.client import Client, password_answer
 from rig.forwarding import ForwardProxy
-from rig.local_fronts import open_site
+from rig.local_fronts import exchange, open_site
 from rig.scripted import basic_server, response
 from rig.servers import free_port
 from rig.subjects import Consenter, Relay, flatpak
@@ -204,3 +205,34 @@ def test_rule_g1_a_socket_that_two_programs_have_open_belongs_to_an_unknown_one(
     port, server, agent = asking
     connect(port, server, share="share")
     assert subjects(agent)[-1].startswith("unknown")
+
+
+# The limits of the search
+
+def test_a_program_with_many_descriptors_does_not_keep_others_out(stage):
+    """Six hundred connections of a program with 19,000 descriptors."""
+    port = free_port()
+    server = stage.server(lambda request: response(200, b"page"))
+    broker = stage.configured(f'[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["127.0.0.1"]\n')
+    script = f"""
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (20000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+held = [open("/dev/null") for _ in range(19000)]
+connections = []
+for _ in range(600):
+    one = socket.socket()
+    one.setblocking(False)
+    one.connect_ex(("127.0.0.1", {port}))
+    connections.append(one)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+    before = broker.processor_seconds
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as many:
+        assert many.stdout.readline() == b"ready\n"
+        start = time.monotonic()
+        data = f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+        assert exchange(("127.0.0.1", port), data).endswith(b"page")
+        assert time.monotonic() - start < 5
+        assert broker.processor_seconds - before < 3
+        many.stdin.close()

@@ -92,25 +92,25 @@ final class FrontDesk {
 
     private func open(_ access: FrontAccess, at address: FrontAddress, opener: ClientConnection?) throws -> OpenFront {
         let (id, address) = try listen(at: address, opener)
-        return add(OpenFront(proxy: id, at: address, access, opener: opener, pseudonym: Self.makePseudonym()))
+        return add(OpenFront(proxy: id, at: address, access, opener: opener))
     }
 
     private func open(_ site: FrontSite, at address: FrontAddress, opener: ClientConnection?) throws -> OpenFront {
         try context.rules.hosts.check(FrontSite.checked(site.url).origin)
         let (id, address) = try listen(at: address, opener)
-        return add(try OpenFront(site: site, id, at: address, opener: opener, pseudonym: Self.makePseudonym()))
+        return add(try OpenFront(site: site, id, at: address, opener: opener))
     }
-
-    private static func makePseudonym() -> String { "watchword-\(RandomText.make128Bits())" }
 
     private var lastFront = 0
 
-    private func listen(at address: FrontAddress, _ opener: ClientConnection?) throws -> (FrontID, FrontAddress) {
+    private func listen(
+        at address: FrontAddress, _ opener: ClientConnection?, isLocalhost: Bool = true
+    ) throws -> (FrontID, FrontAddress) {
         guard let port else { throw RPCError(.notSupported, "this broker has no fronts") }
         lastFront += 1
         let id = FrontID(value: lastFront)
         do throws(FrontFailure) {
-            return (id, try port.open(id, at: address, ancestor: opener?.peer.pid))
+            return (id, try port.open(id, at: address, isLocalhost: isLocalhost, ancestor: opener?.peer.pid))
         } catch {
             throw RPCError(.notSupported, error.text)
         }
@@ -149,7 +149,7 @@ final class FrontDesk {
     /// - Parameter visit: called for each request; `answer` answers it.
     /// - Returns: the front and its port.
     func openLogin(port: Int?, visit: @escaping (FrontAnswer) -> Void) throws -> (FrontID, port: Int) {
-        let (id, address) = try listen(at: .ipv4(port: port ?? 0), nil)
+        let (id, address) = try listen(at: .ipv4(port: port ?? 0), nil, isLocalhost: false)
         guard case .ipv4(let port) = address else { throw RPCError(.notSupported, "no port for the login") }
         logins[id] = { [unowned self] answer in
             // Another name would belong to a page of another site.

@@ -19,23 +19,23 @@ final class OpenFront {
 
     /// A forward proxy.
     init(
-        proxy id: FrontID, at address: FrontAddress, _ access: FrontAccess, opener: ClientConnection?, pseudonym: String
+        proxy id: FrontID, at address: FrontAddress, _ access: FrontAccess, opener: ClientConnection?
     ) {
         (self.id, self.address, self.access, self.opener) = (id, address, access, opener)
-        (site, name, fields) = (nil, nil, FrontFields(pseudonym: pseudonym))
+        (site, name, fields) = (nil, nil, FrontFields(key: RandomText.make128Bits()))
     }
 
     /// A front of one site.
     /// - Throws: `FetchFailure` of kind `badURL`.
     init(
-        site: FrontSite, _ id: FrontID, at address: FrontAddress, opener: ClientConnection?, pseudonym: String
+        site: FrontSite, _ id: FrontID, at address: FrontAddress, opener: ClientConnection?
     ) throws(FetchFailure) {
         let url = try FrontSite.checked(site.url)
         (self.id, self.address, self.opener, self.site) = (id, address, opener, (site, url))
         let local = FrontSite.localName(for: url.origin)
         name = address.port.map { "\(local):\($0)" }
         access = FrontAccess(.site(names: Self.names(of: address, url) + [name].compactMap { $0 }))
-        fields = FrontFields(pseudonym: pseudonym)
+        fields = FrontFields(key: RandomText.make128Bits())
         budget = FrontBudget(site)
     }
 

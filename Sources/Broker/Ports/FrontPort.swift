@@ -14,10 +14,14 @@ public protocol FrontPort: Sendable {
     var ownPorts: OwnPorts { get }
 
     /// Starts to accept connections at `address`.
-    /// - Parameter ancestor: the process whose descendants are looked for first; `nil` for none.
+    /// - Parameter isLocalhost: whether programs may use the name `localhost`, so that the port of both loopback addresses
+    ///   must be the front's: another user could answer at the other one.
+    /// - Parameter ancestor: the process of whose descendants it is reported that they are; `nil` for none.
     /// - Returns: the address with the port that the kernel has chosen.
     /// - Throws: `FrontFailure` if the address cannot be used.
-    func open(_ front: FrontID, at address: FrontAddress, ancestor: Int32?) throws(FrontFailure) -> FrontAddress
+    func open(
+        _ front: FrontID, at address: FrontAddress, isLocalhost: Bool, ancestor: Int32?
+    ) throws(FrontFailure) -> FrontAddress
 
     /// Stops accepting connections, and closes those of this front.
     func close(_ front: FrontID)
@@ -26,8 +30,10 @@ public protocol FrontPort: Sendable {
 /// The reason why a front cannot listen: a message with the address, for people.
 public struct FrontFailure: Error, Sendable, Equatable {
     public let text: String
+    /// The error of the system; 0 if there is none.
+    public let code: Int32
 
-    public init(_ text: String) { self.text = text }
+    public init(_ text: String, code: Int32 = 0) { (self.text, self.code) = (text, code) }
 }
 
 /// The program at the other end of a connection to a front.

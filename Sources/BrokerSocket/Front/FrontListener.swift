@@ -17,56 +17,81 @@ final class FrontListener: ReadinessHandler {
     /// See `FrontPort.open`.
     let ancestor: Int32?
     private unowned let server: FrontServer
-    private let descriptor: Int32
-    private var socket: ListeningSocket?
+    /// The listening sockets: at `address`, and perhaps at the same port of the other loopback address.
+    private let sockets: [Int32]
+    private var file: ListeningSocket?
     private let descriptors = Descriptors()
     private lazy var resuming = LoopTimer(on: server.loop) { [unowned self] in watch() }
 
     /// - Parameter inherited: a socket that listens at the address already; this object takes ownership.
     init(
-        _ front: FrontID, at address: FrontAddress, _ inherited: Int32?, ancestor: Int32?, of server: FrontServer
+        _ front: FrontID, at address: FrontAddress, _ inherited: Int32?, isLocalhost: Bool, ancestor: Int32?,
+        of server: FrontServer
     ) throws(FrontFailure) {
         (self.front, self.ancestor, self.server) = (front, ancestor, server)
-        if let inherited {
-            (descriptor, self.address) = (inherited, address)
-            watch()
-            return
-        }
-        switch address {
-        case .ipv4(let port): (descriptor, self.address) = try Self.listen(4, port) { .ipv4(port: $0) }
-        case .ipv6(let port): (descriptor, self.address) = try Self.listen(6, port) { .ipv6(port: $0) }
-        case .socket(let path):
+        if case .socket(let path) = address {
             do throws(SocketFailure) {
                 let socket = try ListeningSocket(
                     at: SocketLocation(explicit: path, environment: { _ in nil }, uid: getuid()))
-                (descriptor, self.address) = (socket.descriptor, address)
-                self.socket = consume socket
+                (sockets, self.address) = ([socket.descriptor], address)
+                file = consume socket
             } catch {
                 throw FrontFailure("cannot listen on \(address.text): \(error)")
             }
+        } else {
+            (sockets, self.address) = try Self.listen(at: address, inherited, isLocalhost: isLocalhost)
         }
         watch()
     }
 
     private static func listen(
-        _ family: Int32, _ port: Int, _ address: (Int) -> FrontAddress
+        at address: FrontAddress, _ inherited: Int32?, isLocalhost: Bool
+    ) throws(FrontFailure) -> ([Int32], FrontAddress) {
+        // A port that the kernel has chosen may be in use at the other address.
+        var tries = address.port == 0 ? 64 : 1
+        while true {
+            let (own, address) =
+                if let inherited { (inherited, address) } else { try listen(at: address, instead: address) }
+            guard isLocalhost, let other = address.other else { return ([own], address) }
+            do throws(FrontFailure) {
+                return ([own, try listen(at: other, instead: address).0], address)
+            } catch {
+                // Without IPv6, no program can listen there.
+                if [EADDRNOTAVAIL, EAFNOSUPPORT].contains(error.code) { return ([own], address) }
+                Glibc.close(own)
+                tries -= 1
+                guard tries > 0, error.code == EADDRINUSE else { throw error }
+            }
+        }
+    }
+
+    /// - Parameter front: the address of the front, for the error.
+    private static func listen(
+        at address: FrontAddress, instead front: FrontAddress
     ) throws(FrontFailure) -> (Int32, FrontAddress) {
         var bound: UInt16 = 0
-        let descriptor = watchword_listen_on_loopback(family, UInt16(port), &bound)
+        let family: Int32 = if case .ipv6 = address { 6 } else { 4 }
+        let descriptor = watchword_listen_on_loopback(family, UInt16(address.port ?? 0), &bound)
+        let code = errno
         guard descriptor >= 0 else {
-            let advice = errno == EADDRINUSE ? "; another program uses this port, choose another one" : ""
-            throw FrontFailure("cannot listen on \(address(port).text): \(String(cString: strerror(errno)))\(advice)")
+            let place = address == front ? "this port" : "the same port of \(address.text), to which localhost may lead"
+            let advice =
+                code == EADDRINUSE
+                ? "; another program uses \(place), and gets what programs send there: end it, or choose another port"
+                : ""
+            throw FrontFailure(
+                "cannot listen on \(front.text): \(String(cString: strerror(code)))\(advice)", code: code)
         }
-        return (descriptor, address(Int(bound)))
+        return (descriptor, family == 6 ? .ipv6(port: Int(bound)) : .ipv4(port: Int(bound)))
     }
 
     private func watch() {
-        if !server.loop.watch(descriptor, .readable, self) { resuming.set(in: Self.pause) }
+        for socket in sockets where !server.loop.watch(socket, .readable, self) { resuming.set(in: Self.pause) }
     }
 
     func ready(_ descriptor: Int32, _ events: ReadyEvents) {
         for _ in 0..<Self.accepted {
-            guard descriptors.hasRoom else { return rest() }
+            guard descriptors.hasRoom, server.hasRoomForSearch else { return rest() }
             let accepted = watchword_accept(descriptor)
             guard accepted >= 0 else {
                 if ![EAGAIN, EINTR, ECONNABORTED].contains(errno) { rest() }
@@ -78,14 +103,27 @@ final class FrontListener: ReadinessHandler {
 
     /// Stops watching for a while; the socket stays readable, so the loop would spin.
     private func rest() {
-        server.loop.forget(descriptor)
+        for socket in sockets { server.loop.forget(socket) }
         resuming.set(in: Self.pause)
     }
 
     func close() {
         resuming.cancel()
-        server.loop.forget(descriptor)
-        Glibc.close(descriptor)
-        socket?.removeFile()
+        for socket in sockets {
+            server.loop.forget(socket)
+            Glibc.close(socket)
+        }
+        file?.removeFile()
+    }
+}
+
+extension FrontAddress {
+    /// The same port of the other loopback address; `nil` for a Unix socket.
+    fileprivate var other: FrontAddress? {
+        switch self {
+        case .ipv4(let port): .ipv6(port: port)
+        case .ipv6(let port): .ipv4(port: port)
+        case .socket: nil
+        }
     }
 }

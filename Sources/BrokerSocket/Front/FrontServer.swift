@@ -15,6 +15,10 @@ public final class FrontServer {
     /// The maximum number of connections of one process to all fronts. A connection with a tunnel needs two descriptors.
     private static var connectionsOfProgram: Int { min(connectionsOfFront / 2, Descriptors.ofClients / 3) }
 
+    /// The maximum number of connections whose programs are being looked for. Others wait in the kernel's queue, so that one
+    /// program cannot use up the connections of a front before it is known.
+    private static let mostSearches = 512
+
     let loop: EventLoop
     let log: Logger
     /// The read buffer, shared by all connections.
@@ -29,6 +33,7 @@ public final class FrontServer {
     private var connections: [FrontID: [ObjectIdentifier: FrontConnection]] = [:]
     /// The socket of the service manager, until a front uses it.
     private var inherited: InheritedFront?
+    private var searches = 0
     /// The number of connections by process.
     private var programs: [Int32: Int] = [:]
 
@@ -45,9 +50,12 @@ public final class FrontServer {
     /// This server, for callers that the compiler does not know to be on the loop.
     public var port: LoopBound<FrontServer> { LoopBound(self, to: loop) }
 
-    func open(_ front: FrontID, at address: FrontAddress, ancestor: Int32?) throws(FrontFailure) -> FrontAddress {
+    func open(
+        _ front: FrontID, at address: FrontAddress, isLocalhost: Bool, ancestor: Int32?
+    ) throws(FrontFailure) -> FrontAddress {
         let passed = inherited?.address == address ? inherited.take() : nil
-        let listener = try FrontListener(front, at: address, passed?.descriptor, ancestor: ancestor, of: self)
+        let listener = try FrontListener(
+            front, at: address, passed?.descriptor, isLocalhost: isLocalhost, ancestor: ancestor, of: self)
         listeners[front] = listener
         return listener.address
     }
@@ -98,11 +106,18 @@ public final class FrontServer {
         }
         watchword_send_without_delay(descriptor)
         let connection = LoopBound(add(descriptor, listener), to: loop)
+        searches += 1
         finder.find(
-            PeerFinder.Search(socket: peer, ancestor: listener.ancestor) { [loop] found in
-                loop.post { connection.value.identified(found) }
+            PeerFinder.Search(socket: peer, ancestor: listener.ancestor) { [loop, server = port] found in
+                loop.post {
+                    server.value.searches -= 1
+                    connection.value.identified(found)
+                }
             })
     }
+
+    /// Whether another connection can be accepted.
+    var hasRoomForSearch: Bool { searches < Self.mostSearches }
 
     private func refuse(_ descriptor: Int32) { Glibc.close(descriptor) }
 
@@ -150,8 +165,10 @@ public final class FrontServer {
 /// The server as a front port. Every call must be made on its loop; `value` checks that.
 extension LoopBound: FrontPort where Value == FrontServer {
     public func open(
-        _ front: FrontID, at address: FrontAddress, ancestor: Int32?
-    ) throws(FrontFailure) -> FrontAddress { try value.open(front, at: address, ancestor: ancestor) }
+        _ front: FrontID, at address: FrontAddress, isLocalhost: Bool, ancestor: Int32?
+    ) throws(FrontFailure) -> FrontAddress {
+        try value.open(front, at: address, isLocalhost: isLocalhost, ancestor: ancestor)
+    }
 
     public func close(_ front: FrontID) { value.close(front) }
 

@@ -98,7 +98,7 @@ final class PeerFinder: Sendable {
         let subject = SubjectFacts.subject(ofHolders: subjects)
         let named = holders.first { identities[$0.pid]?.subject == subject } ?? holders.first
         var identity = named.flatMap { identities[$0.pid] } ?? PeerIdentity(pid: 0, uid: socket.uid)
-        if subject == .unknown { (identity.subject, identity.executable, identity.process) = (.unknown, nil, nil) }
+        if subject.kind == .unknown { (identity.subject, identity.executable, identity.process) = (subject, nil, nil) }
         let isDescendant = !isDoubtful && search.ancestor.map { sockets.areDescendants(holders, of: $0) } ?? false
         return FrontPeer(identity, isDescendant: isDescendant)
     }

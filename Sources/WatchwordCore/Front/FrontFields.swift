@@ -2,12 +2,17 @@ public import WatchwordProtocol
 
 /// The header fields that a front passes on in both directions, as an intermediary has to (RFC 9110 section 7.6).
 public struct FrontFields: Sendable {
-    /// The name of this front in `Via`.
-    public let pseudonym: String
+    private let key: String
+    private let makeNonce: @Sendable () -> String
 
-    /// - Parameter pseudonym: a token of this front that no other proxy uses, such as `watchword-` and random letters. By it
-    ///   the front recognizes its own requests; so it is not a secret, and not the token of the front.
-    public init(pseudonym: String) { self.pseudonym = pseudonym }
+    /// - Parameters:
+    ///   - key: random text of this front, by which it recognizes its own requests.
+    ///   - makeNonce: returns 16 random hexadecimal digits.
+    public init(
+        key: String, makeNonce: @escaping @Sendable () -> String = { String(RandomText.make128Bits().prefix(16)) }
+    ) {
+        (self.key, self.makeNonce) = (key, makeNonce)
+    }
 
     /// The fields that apply to one connection only (RFC 9110 section 7.6.1).
     private static let hopByHop: FieldNames = [
@@ -62,13 +67,27 @@ public struct FrontFields: Sendable {
         return trailers.filter { FrontTrailers.allows($0.name) }
     }
 
-    private func via(minorVersion: Int) -> HeaderField { HeaderField("Via", "1.\(minorVersion) \(pseudonym)") }
+    private func via(minorVersion: Int) -> HeaderField {
+        HeaderField("Via", "1.\(minorVersion) \(pseudonym(makeNonce()))")
+    }
 
-    /// Whether an element of `Via` has the pseudonym as its second word (RFC 9110 section 7.6.3).
+    private static let prefix = "watchword-"
+
+    /// Returns the name of this front in one message: a random number and its hash with the key. A name that is the same in all
+    /// messages would let servers recognize the user.
+    func pseudonym(_ nonce: some StringProtocol) -> String {
+        let hash = Array("\(key)\(nonce)".utf8).withUnsafeBytes(OAuthText.sha256)
+        return "\(Self.prefix)\(nonce)\(Hexadecimal.text(hash.prefix(8)))"
+    }
+
+    /// Whether an element of `Via` has a name of this front as its second word (RFC 9110 section 7.6.3).
     private func hasPassed(_ headers: [HeaderField]) -> Bool {
         headers.elements(of: "Via").contains { element in
             let words = element.utf8.split { $0 == 0x20 || $0 == 0x09 }
-            return words.count >= 2 && Substring(words[1]).equalsIgnoringASCIICase(pseudonym)
+            guard words.count >= 2 else { return false }
+            let word = ExactText(String(Substring(words[1]))).asciiLowercased.string
+            guard word.hasPrefix(Self.prefix), word.utf8.count == Self.prefix.utf8.count + 32 else { return false }
+            return word == pseudonym(word.dropFirst(Self.prefix.count).prefix(16))
         }
     }
 

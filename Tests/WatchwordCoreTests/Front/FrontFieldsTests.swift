@@ -5,7 +5,11 @@ import WatchwordProtocol
 
 /// RFC 9110 section 7.6.
 @Suite struct FrontFieldsTests {
-    private let fields = FrontFields(pseudonym: "watchword-x7")
+    private static let nonce = "0123456789abcdef"
+    private static let fields = FrontFields(key: "k") { nonce }
+    private static let own = fields.pseudonym(nonce)
+    private var fields: FrontFields { Self.fields }
+    private var own: String { Self.own }
 
     private func request(_ headers: [HeaderField], minorVersion: Int = 1) throws -> FrontRequest {
         FrontRequest(
@@ -19,7 +23,7 @@ import WatchwordProtocol
     ])
     func aFieldOfTheConnectionIsRemoved(name: String) throws {
         let sent = try fields.request(request([HeaderField("A", "b"), HeaderField(name, "c")]))
-        #expect(sent == [HeaderField("A", "b"), HeaderField("Via", "1.1 watchword-x7")])
+        #expect(sent == [HeaderField("A", "b"), HeaderField("Via", "1.1 \(own)")])
     }
 
     @Test func aFieldThatConnectionNamesIsRemoved() throws {
@@ -33,13 +37,15 @@ import WatchwordProtocol
 
     @Test func viaNamesTheReceivedVersionAfterOtherProxies() throws {
         let sent = try fields.request(request([HeaderField("Via", "1.1 squid")], minorVersion: 0))
-        #expect(sent == [HeaderField("Via", "1.1 squid"), HeaderField("Via", "1.0 watchword-x7")])
+        #expect(sent == [HeaderField("Via", "1.1 squid"), HeaderField("Via", "1.0 \(own)")])
     }
 
     @Test(arguments: [
-        (["1.1 watchword-x7"], true), (["1.0 squid, 1.1 Watchword-X7 (c)"], true),
-        (["1.0 a", "2 b,1.1\twatchword-x7"], true),
-        (["1.1 watchword-x8"], false), (["1.1 watchword"], false), (["watchword-x7"], false), ([], false),
+        (["1.1 \(own)"], true), (["1.0 squid, 1.1 \(own.uppercased()) (c)"], true),
+        (["1.0 a", "2 b,1.1\t\(own)"], true),
+        (["1.1 \(own)0"], false), (["1.1 \(own.dropLast())"], false), (["1.1 watchword"], false), ([own], false),
+        ([], false),
+        (["1.1 \(FrontFields(key: "other") { nonce }.pseudonym(nonce))"], false),
     ])
     func aLoopIsRefused(via: [String], isLoop: Bool) throws {
         let headers = via.map { HeaderField("Via", $0) } + [HeaderField("Connection", "Via")]
@@ -47,8 +53,16 @@ import WatchwordProtocol
         if isLoop {
             #expect { try fields.request(request) } throws: { ($0 as? FrontRefusal)?.status == 508 }
         } else {
-            #expect(try fields.request(request) == [HeaderField("Via", "1.1 watchword-x7")])
+            #expect(try fields.request(request) == [HeaderField("Via", "1.1 \(own)")])
         }
+    }
+
+    @Test func noServerRecognizesTheUserByVia() throws {
+        let fields = FrontFields(key: "k")
+        let names = try (0..<20).map { _ in try fields.request(request([])).map(\.value) }
+        #expect(Set(names).count == 20)
+        let again = try #require(names.first?.first)
+        #expect(throws: FrontRefusal.self) { try fields.request(request([HeaderField("Via", again)])) }
     }
 
     @Test func aResponseLosesTheFieldsOfItsConnection() throws {
@@ -59,7 +73,7 @@ import WatchwordProtocol
         ]
         #expect(
             try fields.response(status: 200, headers + kept, to: request([])) == kept + [
-                HeaderField("Via", "1.1 watchword-x7")
+                HeaderField("Via", "1.1 \(own)")
             ])
     }
 

@@ -29,7 +29,7 @@ import WatchwordProtocol
 
     @Test func anotherHostThanTheTargetIsNotPassedOn() throws {
         let request = try frontRequest("GET http://h/ HTTP/1.1\r\nHost: other\r\n\r\n")
-        #expect(try FrontFields(pseudonym: "p").request(request) == [HeaderField("Via", "1.1 p")])
+        #expect(try FrontFields(key: "k").request(request).map(\.name) == ["Via"])
     }
 
     @Test func hopByHopFieldsAreRemoved() throws {
@@ -38,8 +38,8 @@ import WatchwordProtocol
                 "Connection: X-One, keep-alive", "X-One: 1", "Keep-Alive: 3", "Proxy-Connection: keep-alive",
                 "TE: trailers",
                 "Trailer: X", "Upgrade: h2c", "Proxy-Authorization: Basic eDp5", "X-Two: 2"))
-        let fields = try FrontFields(pseudonym: "p").request(request)
-        #expect(fields == [HeaderField("X-Two", "2"), HeaderField("Via", "1.1 p")])
+        let fields = try FrontFields(key: "k").request(request)
+        #expect(fields.map(\.name) == ["X-Two", "Via"])
     }
 
     @Test func pipeliningWorks() {
