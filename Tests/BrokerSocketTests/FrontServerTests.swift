@@ -82,14 +82,21 @@ import WatchwordProtocol
                 FrontID(value: 1), at: isTCP ? .ipv4(port: 0) : place, isLocalhost: true, ancestor: nil)
             opened.withLock { $0 = address }
         }
-        var address: FrontAddress?
-        while address == nil {
-            usleep(1000)
-            address = opened.withLock { $0 }
-        }
+        while opened.withLock({ $0 == nil }) { usleep(1000) }
+        let address = opened.withLock { $0 }
         let descriptor = connect(try #require(address))
         defer { close(descriptor) }
         #expect(isClosed(descriptor))
         #expect(service.opened == 0)
+        let own = Mutex<[Bool]>([])
+        thread.loop.post {
+            let ports = server.value.ownPorts
+            let isOpen = address?.port.map { ports.contains($0) } ?? true
+            server.value.close(FrontID(value: 1))
+            let isOpenStill = address?.port.map { ports.contains($0) } ?? false
+            own.withLock { $0 = [isOpen, isOpenStill] }
+        }
+        while own.withLock(\.isEmpty) { usleep(1000) }
+        #expect(own.withLock { $0 } == [true, false], "a listener's port is the broker's own exactly while it is open")
     }
 }
