@@ -126,15 +126,18 @@ class Case:
         found = (files / "f").read_bytes()
         # The transfer may be complete before that.
         assert found == (wanted if code == 0 else b"as before"), (self, code, len(found), errors)
-        assert all(digest == DIGEST for digest in self.server.whole), (self, "an incomplete body looked complete")
+        assert set(self.server.whole) <= {DIGEST}, (self, "an incomplete body looked complete")
         left = {path.name for path in files.iterdir()} - {"f", "source"}
         if self.cause == "helper KILL":
-            assert all(name.startswith("f.") for name in left), (self, left)
+            assert {name for name in left if not name.startswith("f.")} == set(), (self, left)
         elif self.way == "down on":
             assert left <= {"f.part", "f.part.validator"}, (self, left)
+        elif self.way == "down" and self.cause != "server":
+            # A download that the helper's user or a lost broker ends can be resumed, because the server names its version.
+            assert left in (set(), {"f.part", "f.part.validator"}), (self, left)
         else:
             assert left == set(), (self, left)
-        if left and self.way == "down on" and (files / "f.part").exists():
+        if self.cause != "helper KILL" and (files / "f.part").exists():
             part = (files / "f.part").read_bytes()
             assert part == BODY[:len(part)], (self, len(part))
         if code > 0:
@@ -143,7 +146,7 @@ class Case:
 
 @pytest.mark.tier3("waits at fifty moments")
 def test_fifty_moments(stage, tmp_path):
-    """A file under its final name is complete, no temporary file is left, and every failure has its exit status."""
+    """A file under its final name is complete, no file is left but one that can be resumed, and every failure has its status."""
     seed = random.randrange(1 << 32)
     print("seed", seed)
     source = random.Random(seed)
