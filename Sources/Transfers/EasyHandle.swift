@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Glibc
 internal import WatchwordCore
 internal import WatchwordProtocol
 
@@ -118,6 +119,17 @@ struct EasyHandle {
     func offset(_ info: CURLINFO) -> Int {
         var value: curl_off_t = 0
         return watchword_curl_easy_get_offset(pointer, info, &value) == CURLE_OK ? Int(value) : 0
+    }
+
+    /// The contents of the cookie engine, as lines in Netscape's format. At most `limit` of them.
+    func cookies(limit: Int) -> [Secret] {
+        var value: UnsafeMutableRawPointer?
+        guard watchword_curl_easy_get_pointer(pointer, CURLINFO_COOKIELIST, &value) == CURLE_OK else { return [] }
+        let list = value?.assumingMemoryBound(to: curl_slist.self)
+        defer { curl_slist_free_all(list) }
+        return sequence(first: list) { $0?.pointee.next }.prefix { $0 != nil }.prefix(limit).compactMap { node in
+            (node?.pointee.data).map { Secret(copying: UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+        }
     }
 
     /// The socket of the finished transfer; -1 if it is closed.

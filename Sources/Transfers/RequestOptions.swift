@@ -36,6 +36,7 @@ extension EasyHandle {
                 CURLOPT_CONNECTTIMEOUT_MS, min(max(1, limit.wholeMilliseconds), EngineLimits.connectMilliseconds))
         }
         try pace(request)
+        try setCookies(of: request)
         if request.options.omittedHeaders.contains("user-agent") { try set(CURLOPT_USERAGENT, String?.none) }
         if hasBody {
             switch request.body {
@@ -53,6 +54,17 @@ extension EasyHandle {
         } else if request.method != "GET" || hasBody {
             try set(CURLOPT_CUSTOMREQUEST, request.method)
         }
+    }
+
+    /// Starts libcurl's cookie engine for this request, without a file. It knows the fetch's cookies, and joins those that match
+    /// with those of the client.
+    private func setCookies(of request: SharedRequest) throws(TransferFailure) {
+        guard request.options.keepsCookies, !request.options.opensTunnel else { return }
+        try set(CURLOPT_COOKIEFILE, "")
+        guard !request.cookies.isEmpty else { return }
+        for cookie in request.cookies { try set(CURLOPT_COOKIELIST, cookie) }
+        let given = request.headers.values(of: "Cookie")
+        if !given.isEmpty { try set(CURLOPT_COOKIE, given.joined(separator: "; ")) }
     }
 
     /// Makes libcurl only connect, through CONNECT if there is an HTTP proxy. The URL has the scheme http, because with https

@@ -102,6 +102,9 @@ extension CurlTransfer {
         response.share = body.share
         response.openBody = body.store.map { OpenBody(transfer: id, announcedBytes: $0.count) }
         response.isFromProxy = isFromProxy
+        if request.options.keepsCookies, head.isInBetween, headers.fields.firstValue(of: "Set-Cookie") != nil {
+            response.cookies = easy.cookies(limit: EngineLimits.cookies)
+        }
         response.clientCertificateRequest = connections.origin?.certificateRequest
         response.clientCertificate = connections.certificate?.content
         response.serverEndPoint = connections.serverEndPoint

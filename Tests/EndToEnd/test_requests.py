@@ -196,7 +196,7 @@ def test_rule_l5_the_server_gets_the_canonical_text_of_the_url(stage):
 
 
 def test_rule_l6_nothing_that_a_response_sets_changes_a_later_request(stage, certificates, tls_server):
-    """libcurl's engines for cookies, alternative services and HSTS are off."""
+    """libcurl's engines for alternative services and HSTS are off, and no cookie outlives its fetch."""
     other, plain = tls_server("good"), stage.server(lambda request: response(200, b"plain"))
     fields = ["Set-Cookie: a=b; Path=/", f'Alt-Svc: http/1.1="localhost:{other.port}"', "Strict-Transport-Security: max-age=3600"]
     server = tls_server("good", lambda request: response(302, b"", "Location: /second", *fields) if request.target == "/first"
@@ -207,4 +207,5 @@ def test_rule_l6_nothing_that_a_response_sets_changes_a_later_request(stage, cer
         assert client.fetch(plain.url.replace("127.0.0.1", "localhost"))["result"]["body"]["value"] == "plain"
     assert [request.target for request in server.requests] == ["/first", "/second"] * 2
     expected = [("Host", f"localhost:{server.port}"), ("User-Agent", "watchword"), ("Accept", "*/*")]
-    assert all(request.headers == expected for request in server.requests) and not other.connections
+    with_cookie = [*expected, ("Cookie", "a=b")]
+    assert [request.headers for request in server.requests] == [expected, with_cookie] * 2 and not other.connections

@@ -61,6 +61,10 @@ struct CurlDifference {
             "redirect-limit",
             "With --max-redirs 0, -i does not write the header of the redirect."),
         CurlDifference("redirects", "A redirect with status 300 is not followed."),
+        CurlDifference(
+            "cookies",
+            "A cookie that a challenge or a redirect has set is sent with the next requests of this fetch, as with -b and an empty file name in curl. None is stored."
+        ),
         CurlDifference("bad-redirects", "A redirect to a scheme other than http and https fails with code 47."),
         CurlDifference("retries", "A response that causes a retry is not written."),
         CurlDifference(

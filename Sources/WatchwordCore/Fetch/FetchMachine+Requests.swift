@@ -108,6 +108,7 @@ extension FetchMachine {
         if chain.hasOtherRoutes, request.options.connectTimeout == nil {
             request.options.connectTimeout = Limits.upstreamConnect
         }
+        request.cookies = chain.cookies.cookies(for: chain.origin)
         request.deniedAddresses = context.environment.rules.hosts.addresses
         request.proxy = proxyRequest(&context)
         // A forwarding proxy rewrites the request line, so the server receives the origin form in any case (RFC 9112

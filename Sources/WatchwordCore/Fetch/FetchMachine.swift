@@ -109,6 +109,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         time.recordNetwork(context.now - since)
         body.record(response.requestBody)
+        logins.search.situation.chain.cookies.record(response, of: chain.origin)
         if let endpoint = chain.route?.endpoint { context.upstreams.recordSuccess(of: endpoint) }
         if logins.outgoing.server?.credential.binding != nil {
             context.proofNonces.record(response.headers.firstValue(of: TokenProof.nonceField), of: chain.origin)

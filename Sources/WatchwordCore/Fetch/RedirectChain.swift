@@ -19,6 +19,7 @@ struct RedirectChain: Sendable {
     /// Whether someone who forged the PAC file could have chosen these upstreams.
     private var isForgeable = false
     private(set) var redirects = 0
+    var cookies = FetchCookies()
     /// Whether a server has accepted a login or a client certificate. If so, no redirect from https to http is
     /// followed.
     var hasAuthenticated = false

@@ -23,6 +23,8 @@ public struct TransferOptions: Sendable, Equatable {
     public var switchesProtocol = false
     /// Whether to request a content coding and decode it (RFC 9110 section 8.4).
     public var decompresses = false
+    /// Whether cookies that are set by a challenge or redirect are sent with the following requests of the fetch.
+    public var keepsCookies = true
     /// The maximum rate of each body; `nil` for no limit.
     public var maxBytesPerSecond: Int?
     /// The minimum rate, below which the exchange fails with `timedOut`; `nil` for no limit.
@@ -37,6 +39,7 @@ public struct TransferOptions: Sendable, Equatable {
         maxBodyBytes = params.maxBodyBytes ?? Limits.bodyBytes
         delivery = inSteps ? .fromHeader : .beyond(params.maxInlineBodyBytes)
         decompresses = params.decompress
+        keepsCookies = params.cookies == .fetch
         maxBytesPerSecond = params.maxBytesPerSecond
         lowSpeed = params.lowSpeed
     }

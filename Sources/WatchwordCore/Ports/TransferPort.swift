@@ -10,6 +10,9 @@ public struct TransferRequest: Sendable, Equatable {
     public var options: TransferOptions
     /// The value of the `Authorization` field; `nil` for none.
     public var authorization: Secret?
+    /// The cookies of this fetch, from `TransferResponse.cookies`. The adapter sends those that match the URL, before those
+    /// of the field `Cookie` in `headers` (RFC 6265 section 5.4).
+    public var cookies: [Secret] = []
     public var body: RequestBody?
     /// The proxy to use; `nil` for none.
     public var proxy: ProxyRequest?
@@ -98,6 +101,9 @@ public struct TransferResponse: Sendable, Equatable {
     public var bodyFailure: TransferFailure?
     /// For a streamed request body: whether it can be sent again.
     public var requestBody = RequestBodyState.untouched
+    /// All cookies of the fetch after a challenge or redirect that has set one: those of the request, and the new ones, in
+    /// a form of the adapter. `nil` if there is nothing new.
+    public var cookies: [Secret]?
 
     public init(status: Int, httpVersion: String = "1.1", headers: [HeaderField] = [], body: [UInt8] = []) {
         self.status = status

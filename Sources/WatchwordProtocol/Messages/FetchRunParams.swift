@@ -18,6 +18,13 @@ public enum FetchNotification: String, Sendable, CaseIterable {
     case exchanges
 }
 
+/// The cookies that a fetch sends by itself.
+public enum CookieUse: String, Sendable, CaseIterable {
+    /// Those that its own challenges and redirects have set.
+    case fetch
+    case none
+}
+
 /// The parameters of `fetch/run`: the HTTP request, and how challenges are handled. Only `url` is required.
 public struct FetchRunParams: Sendable, Equatable {
     /// The URL without user information, which may contain a password and is in `userInfo`.
@@ -56,6 +63,7 @@ public struct FetchRunParams: Sendable, Equatable {
     public var maxBodyBytes: Int?
     /// Whether to request a compressed response (`Accept-Encoding`), and decompress it.
     public var decompress = false
+    public var cookies = CookieUse.fetch
     /// The rate limit for the body, in each direction; `nil` for no limit.
     public var maxBytesPerSecond: Int?
     public var lowSpeed: LowSpeed?
@@ -103,6 +111,7 @@ extension FetchRunParams {
     private mutating func readPace(_ members: Members) throws(InvalidParams) {
         maxBodyBytes = try members.integer("maxBodyBytes", in: 0...Limits.bodyBytes)
         decompress = try members.boolean("decompress") ?? decompress
+        cookies = try members.choice("cookies", as: CookieUse.self) ?? cookies
         maxBytesPerSecond = try members.integer("maxBytesPerSecond", in: 1...Limits.bodyBytes)
         lowSpeed = try members.object("lowSpeed").map { members throws(InvalidParams) in try LowSpeed(members) }
     }
@@ -165,6 +174,7 @@ extension FetchRunParams {
             "redirects": redirects == RedirectParams() ? nil : redirects.json,
             "connectTimeoutMs": connectTimeoutMs.map { .integer($0) },
             "maxBodyBytes": maxBodyBytes.map { .integer($0) }, "decompress": decompress ? true : nil,
+            "cookies": cookies == .fetch ? nil : .string(cookies.rawValue),
             "maxBytesPerSecond": maxBytesPerSecond.map { .integer($0) }, "lowSpeed": lowSpeed?.json,
             "notify": notify.isEmpty ? nil : .array(notify.map { .string($0.rawValue) }),
         ]

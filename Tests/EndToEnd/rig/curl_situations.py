@@ -31,12 +31,12 @@ def raw(data, end="close"):
     return lambda request: (data, end)
 
 
-def redirect(code, to="/there", again=1):
+def redirect(code, to="/there", *fields):
     """Redirects every path except /there."""
     def handle(request):
         if request.target.startswith("/there"):
             return echo(request)
-        return reply(code, b"moved\n", f"Location: {to}", reason="Moved")
+        return reply(code, b"moved\n", f"Location: {to}", *fields, reason="Moved")
     return handle
 
 
@@ -266,6 +266,7 @@ REDIRECTS = [
     S("300 -L", ["-s", "-L", OUT], redirect(300), {"redirects": ["requests", "stdout"]}),
     S("304 -L", ["-s", "-L", OUT], lambda request: b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"),
     S("302 -L without Location", ["-s", "-L", OUT], status(302)),
+    S("302 -L with a cookie", ["-s", "-L", OUT], redirect(302, "/there", "Set-Cookie: a=1; Path=/"), {"cookies": ["requests"]}),
     *[S(f"{code} -L -d", ["-s", "-L", "-d", "a=b", OUT], redirect(code)) for code in (301, 302, 303, 307, 308)],
     *[S(f"{code} -L -X POST -d", ["-s", "-L", "-X", "POST", "-d", "a=b", OUT], redirect(code), {"empty-length": []} if code != 307 else {}) for code in (301, 302, 303, 307)],
     S("302 -L -X DELETE", ["-s", "-L", "-X", "DELETE", OUT], redirect(302)),

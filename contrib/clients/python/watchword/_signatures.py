@@ -44,7 +44,8 @@ def fetch(
         credential: Optional[LoginCredential] = None, auth: Optional[AuthOptions] = None, proxy: Optional[Proxy] = None,
         tls: Optional[TLSOptions] = None, timeoutMs: Optional[int] = None, connectTimeoutMs: Optional[int] = None,
         lowSpeed: Optional[LowSpeed] = None, maxInlineBodyBytes: Optional[int] = None, maxBodyBytes: Optional[int] = None,
-        maxBytesPerSecond: Optional[int] = None, decompress: Optional[bool] = None, maxRedirects: Optional[int] = None,
+        maxBytesPerSecond: Optional[int] = None, decompress: Optional[bool] = None, cookies: Optional[str] = None,
+        maxRedirects: Optional[int] = None,
         redirects: Optional[RedirectOptions] = None, notify: Optional[Sequence[str]] = None) -> None: ...
 
 
@@ -55,7 +56,8 @@ def start(
         credential: Optional[LoginCredential] = None, auth: Optional[AuthOptions] = None, proxy: Optional[Proxy] = None,
         tls: Optional[TLSOptions] = None, timeoutMs: Optional[int] = None, connectTimeoutMs: Optional[int] = None,
         lowSpeed: Optional[LowSpeed] = None, maxBodyBytes: Optional[int] = None,
-        maxBytesPerSecond: Optional[int] = None, decompress: Optional[bool] = None, maxRedirects: Optional[int] = None,
+        maxBytesPerSecond: Optional[int] = None, decompress: Optional[bool] = None, cookies: Optional[str] = None,
+        maxRedirects: Optional[int] = None,
         redirects: Optional[RedirectOptions] = None, notify: Optional[Sequence[str]] = None) -> None: ...
 
 
@@ -66,7 +68,8 @@ def async_fetch(
         credential: Optional[LoginCredential] = None, auth: Optional[AuthOptions] = None, proxy: Optional[Proxy] = None,
         tls: Optional[TLSOptions] = None, timeoutMs: Optional[int] = None, connectTimeoutMs: Optional[int] = None,
         lowSpeed: Optional[LowSpeed] = None, maxInlineBodyBytes: Optional[int] = None, maxBodyBytes: Optional[int] = None,
-        maxBytesPerSecond: Optional[int] = None, decompress: Optional[bool] = None, maxRedirects: Optional[int] = None,
+        maxBytesPerSecond: Optional[int] = None, decompress: Optional[bool] = None, cookies: Optional[str] = None,
+        maxRedirects: Optional[int] = None,
         redirects: Optional[RedirectOptions] = None, notify: Optional[Sequence[str]] = None) -> None: ...
 
 
@@ -77,7 +80,8 @@ def async_start(
         credential: Optional[LoginCredential] = None, auth: Optional[AuthOptions] = None, proxy: Optional[Proxy] = None,
         tls: Optional[TLSOptions] = None, timeoutMs: Optional[int] = None, connectTimeoutMs: Optional[int] = None,
         lowSpeed: Optional[LowSpeed] = None, maxBodyBytes: Optional[int] = None,
-        maxBytesPerSecond: Optional[int] = None, decompress: Optional[bool] = None, maxRedirects: Optional[int] = None,
+        maxBytesPerSecond: Optional[int] = None, decompress: Optional[bool] = None, cookies: Optional[str] = None,
+        maxRedirects: Optional[int] = None,
         redirects: Optional[RedirectOptions] = None, notify: Optional[Sequence[str]] = None) -> None: ...
 
 
