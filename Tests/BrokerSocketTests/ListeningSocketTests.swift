@@ -50,7 +50,7 @@ import WatchwordProtocol
     @Test func aLockIsReleasedAlthoughAnotherProcessHasItsDescriptor() throws {
         let path = folder.location().path
         let lock = try SocketLock(forSocket: path)
-        let copy = dup(try #require((3..<1024).first { isFile(path + ".lock", $0) }))
+        let copy = dup(try #require((3..<65_536).first { isFile(path + ".lock", $0) }))
         defer { close(copy) }
         _ = consume lock
         _ = try SocketLock(forSocket: path)

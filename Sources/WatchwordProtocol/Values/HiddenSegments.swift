@@ -5,20 +5,12 @@ public enum HiddenSegments {
     /// The number of times that a server may decode a path.
     private static let decodings = 3
 
-    /// Returns the segments of the path as servers may read them: as it is written, and decoded once or more often, each time
-    /// without parameters and empty segments. All are in normal form (`normal`).
-    static func readings(of path: ExactText) -> [[[UInt8]]] {
-        var (bytes, readings) = (Array(path.utf8), [[[UInt8]]]())
-        for _ in 0...decodings {
-            readings.append(
-                bytes.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
-                    .map { normal($0.prefix { $0 != UInt8(ascii: ";") }) }
-                    .filter { !$0.isEmpty && $0 != [UInt8(ascii: ".")] })
-            let decoded = decoded(bytes)
-            if decoded == bytes { break }
-            bytes = decoded
+    /// Returns the segments of the path as servers may read them: of each text of `readings`, without parameters and empty
+    /// segments, in normal form (`normal`). `nil` if the path is encoded more often than servers decode.
+    static func segmentReadings(of path: ExactText) -> [[[UInt8]]]? {
+        readings(of: path)?.map { text in
+            segments(of: text).map { normal($0) }.filter { !$0.isEmpty && $0 != [UInt8(ascii: ".")] }
         }
-        return readings
     }
 
     /// Returns the normal form of a part of a path, in which equivalent spellings are equal: characters that need no

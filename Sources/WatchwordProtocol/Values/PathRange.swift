@@ -31,7 +31,7 @@ public struct PathRange: Sendable, Hashable {
     public static func path(_ path: ExactText, mayCover requested: ExactText) -> Bool {
         if Self.path(path, covers: requested) { return true }
         let segments = normal(path).utf8.split(separator: UInt8(ascii: "/")).map(Array.init)
-        return HiddenSegments.readings(of: requested).contains { $0.starts(with: segments) }
+        return HiddenSegments.segmentReadings(of: requested)?.contains { $0.starts(with: segments) } ?? true
     }
 
     private static func normal(_ path: ExactText) -> ExactText {

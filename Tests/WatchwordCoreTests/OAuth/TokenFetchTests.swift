@@ -305,6 +305,7 @@ import WatchwordProtocol
         ] {
             let other = try run.fetch("https://api.example\(path)")
             #expect((run.request(other)?.authorization != nil) == isSent, "\(path)")
+            run.respond(other, 200)
         }
     }
 
