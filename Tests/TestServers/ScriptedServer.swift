@@ -61,7 +61,7 @@ package final class ScriptedServer: Sendable {
     /// The number of connections that were closed by the peer or by the script.
     package var ended: Int { state.withLock { $0.ended } }
 
-    /// The number of late texts that were sent.
+    /// The number of late texts that have arrived.
     package var late: Int { state.withLock { $0.late } }
 
     /// Stops accepting connections. May be called again.
@@ -113,6 +113,7 @@ package final class ScriptedServer: Sendable {
                 _ = send(connection, first, first.utf8.count, Int32(MSG_NOSIGNAL))
                 usleep(20_000)
                 _ = send(connection, second, second.utf8.count, Int32(MSG_NOSIGNAL))
+                Loopback.awaitArrival(of: connection)
                 state.withLock { $0.late += 1 }
             case .close: return
             case .tunnel(let port, let before):

@@ -102,7 +102,7 @@ package final class TLSServer: Sendable {
     /// The text received on each connection, in the order of acceptance; empty if the handshake failed.
     package var heard: [String] { state.withLock { $0.heard } }
 
-    /// The number of late messages that were sent.
+    /// The number of late messages that have arrived.
     package var late: Int { state.withLock { $0.late } }
 
     /// Stops accepting connections. May be called again.
@@ -173,6 +173,7 @@ package final class TLSServer: Sendable {
             SSL_new_session_ticket(tls)
             SSL_do_handshake(tls)
         }
+        Loopback.awaitArrival(of: SSL_get_fd(tls))
         state.withLock { $0.late += 1 }
     }
 
@@ -229,6 +230,12 @@ package final class TLSServer: Sendable {
 
 /// Sockets and threads of the test servers.
 package enum Loopback {
+    /// Waits until the kernel has put all that was sent on `connection` into the queue of the receiver.
+    static func awaitArrival(of connection: Int32) {
+        var unacknowledged: Int32 = 0
+        while ioctl(connection, UInt(TIOCOUTQ), &unacknowledged) == 0, unacknowledged > 0 { usleep(1000) }
+    }
+
     package static func listen(on port: Int = 0) -> (listener: Int32, port: Int) {
         let (listener, port) = bind(to: port)
         precondition(Glibc.listen(listener, 512) == 0, "no listener for a test")
