@@ -102,6 +102,13 @@ def test_rule_d11_users_and_passwords_beyond_iso_8859_1_are_sent_as_utf_8(site, 
     assert place.statuses(["/x", "/y"]) == [(200, 2), (200, 1)]
 
 
+def test_rule_d11_a_listed_host_gets_latin_1(stage):
+    check = DigestCheck("Zoë", "geheim§ç", encoding="latin-1")
+    server = stage.server(check)
+    client = stage.client(broker=stage.configured('[schemes]\nlatin1 = ["127.0.0.1"]'), answer=lambda _: password_answer("Zoë", "geheim§ç"))
+    assert [client.fetch(server.url + "/x")["result"]["exchanges"] for _ in range(2)] == [2, 1] and check.problems == []
+
+
 def test_rule_d14_each_request_uses_the_next_nonce(site):
     for algorithm in ALGORITHMS:
         place = site(algorithm=algorithm, announces=True)

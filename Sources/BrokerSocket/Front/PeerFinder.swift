@@ -22,6 +22,8 @@ final class PeerFinder: Sendable {
         var isBusy = false
     }
 
+    private static let longestPauseMicroseconds: UInt64 = 500_000
+
     private let queue = DispatchQueue(label: "watchword.peers", qos: .utility)
     private let state = Mutex(State())
     private let confinement = UnreadProcesses()
@@ -66,8 +68,9 @@ final class PeerFinder: Sendable {
         var identities: [Int32: PeerIdentity] = [:]
         for search in searches { search.completion(peer(search, holders, &identities)) }
         // A program that opens connections all the time gets at most half of a processor.
-        let taken = Int(DispatchTime.now().uptimeNanoseconds - start)
-        queue.asyncAfter(deadline: .now() + .nanoseconds(taken)) { [self] in pass() }
+        let taken = (DispatchTime.now().uptimeNanoseconds - start) / 1000
+        usleep(UInt32(min(taken, Self.longestPauseMicroseconds)))
+        queue.async { [self] in pass() }
     }
 
     private func peer(

@@ -153,7 +153,9 @@ class DigestCheck:
 
     def __init__(
             self, user, password, realm="Staff", algorithm="MD5", opaque=None, stale_times=0, one_use=False,
-            qop="auth,auth-int", charset=None, userhash=False, domain=None, announces=False, proof=None, body=b"welcome"):
+            qop="auth,auth-int", charset=None, userhash=False, domain=None, announces=False, proof=None, body=b"welcome",
+            encoding="utf-8"):
+        self.encoding = encoding
         self.user, self.password, self.realm, self.algorithm = user, password, realm, algorithm
         self.opaque, self.stale_left, self.one_use = opaque, stale_times, one_use
         self.qop, self.charset, self.userhash, self.domain = qop, charset, userhash, domain
@@ -167,9 +169,7 @@ class DigestCheck:
         return hashlib.new(self.FUNCTIONS[self.algorithm.removesuffix("-sess")], data).hexdigest()
 
     def _encoded(self, text):
-        both = self.user + self.password
-        fits = all(ord(character) < 0x100 for character in both)
-        return text.encode("latin-1" if fits and self.charset != "UTF-8" else "utf-8")
+        return text.encode(self.encoding)
 
     def _new_nonce(self):
         # Each connection has a thread: the same nonce for two of them would look like a replay.
