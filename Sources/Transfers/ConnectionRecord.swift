@@ -45,14 +45,15 @@ struct ConnectionRecord {
     /// Records a socket that libcurl opens.
     mutating func open(_ socket: Int32) { opened.append(socket) }
 
-    /// Whether nothing has arrived on a connection since its last response: nobody could say to which request it belongs (RFC 9112
-    /// section 9.2). A new connection is used in any case.
+    /// Whether nothing has arrived on a connection since its last response, or since it was opened: it would belong to no request
+    /// (RFC 9112 section 9.2).
     mutating func isQuiet(_ ends: ConnectionEnds, _ easy: EasyHandle, _ connections: OpenConnections) -> Bool {
         let isNew = !opened.isEmpty && connections.add(ends, among: opened, proxy)
         opened = []
-        if isNew { return true }
+        // A https proxy has just sent session tickets, which cannot be told from data here.
+        if isNew && proxy != nil { return true }
         hasStrayInput = connections.hasInput(
-            on: ends, watchword_curl_easy_get_ssl(easy.pointer).map { OpaquePointer($0) })
+            on: ends, isNew: isNew, watchword_curl_easy_get_ssl(easy.pointer).map { OpaquePointer($0) })
         return !hasStrayInput  // guard: input-before-the-request
     }
 

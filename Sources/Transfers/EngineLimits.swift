@@ -37,8 +37,10 @@ enum EngineLimits {
     static let derivationRounds: UInt64 = 5_000_000
     /// Identities with a preparation (file, token, ticket) in progress; each has a thread that may hang.
     static let preparations = 64
-    /// The cookies of one fetch; libcurl reads as many of one response.
-    static let cookies = 50
+    /// The cookies of one fetch and port; libcurl reads 50 of one response.
+    static let cookies = 100
+    /// The field `Cookie`, a little below libcurl's own limit.
+    static let cookieFieldBytes = 8000
     /// The largest body that is delivered complete, which the body of a challenge or a redirect always is.
     static let wholeBodyBytes = 64 << 20
     /// See `TransferOptions.awaitsBody`: the time after which a response is delivered without its body, and the announced length up

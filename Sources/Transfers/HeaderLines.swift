@@ -13,7 +13,7 @@ struct HeaderLines {
     /// - Throws: `TransferFailure` of kind `internalError` for a line that contains a line break; the list is freed.
     init(_ request: SharedRequest, hasBody: Bool, login: Secret?) throws(TransferFailure) {
         do throws(TransferFailure) {
-            let hasCookies = !request.cookies.isEmpty
+            let hasCookies = request.usesCookies && !request.cookies.isEmpty
             for field in request.headers where !(hasCookies && field.isNamed("Cookie")) { try append(field) }
             if let authorization = login ?? request.authorization { try append("Authorization", authorization) }
             // A line without a value removes libcurl's own field. Otherwise libcurl would wait for `100 Continue`, and send the

@@ -45,25 +45,28 @@ final class OpenConnections {
         return Glibc.close(socket)
     }
 
-    /// Whether a connection that libcurl is about to use again has received anything since the last response, or has ended.
-    /// With HTTP/2 every frame names its request, so that nothing can be attributed to another one.
-    /// - Parameter tls: OpenSSL's `SSL` of the innermost TLS connection, if any.
-    func hasInput(on connection: ConnectionEnds, _ tls: OpaquePointer?) -> Bool {
+    /// Whether a connection that libcurl is about to use has received anything since the last response, or has ended. With
+    /// HTTP/2 every frame names its request, so that nothing can be attributed to another one.
+    /// - Parameters:
+    ///   - isNew: whether no request was sent on it yet. Then its end is left to libcurl, which finds out the reason.
+    ///   - tls: OpenSSL's `SSL` of the innermost TLS connection, if any.
+    func hasInput(on connection: ConnectionEnds, isNew: Bool, _ tls: OpaquePointer?) -> Bool {
         guard let entry = entries[connection] else { return true }
         if let tls, Self.isMultiplexed(tls) { return false }
         var byte: UInt8 = 0
         let received = recv(entry.socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
         let isQuiet = received < 0 && errno == EAGAIN
-        guard let tls else { return !isQuiet }
+        guard let tls else { return isNew ? received > 0 : !isQuiet }
         if let outer = entry.proxy?.session, outer != tls {
             // The records of the proxy cannot be read here; messages of TLS itself are rare when a connection is idle.
             return !isQuiet || SSL_has_pending(outer) == 1 || SSL_has_pending(tls) == 1
         }
-        return (!isQuiet || SSL_has_pending(tls) == 1) && Self.hasData(tls, entry.socket)
+        return (!isQuiet || SSL_has_pending(tls) == 1) && Self.hasData(tls, entry.socket, orEnd: !isNew)
     }
 
-    /// Whether `tls` has received application data or its end, and not only messages of TLS itself, such as session tickets.
-    private static func hasData(_ tls: OpaquePointer, _ socket: Int32) -> Bool {
+    /// Whether `tls` has received application data, or perhaps its end, and not only messages of TLS itself, such as session
+    /// tickets.
+    private static func hasData(_ tls: OpaquePointer, _ socket: Int32, orEnd: Bool) -> Bool {
         guard let direct = BIO_new_socket(socket, BIO_NOCLOSE) else { return true }
         // libcurl's own BIO works only during a call of libcurl.
         let (input, output) = (SSL_get_rbio(tls), SSL_get_wbio(tls))
@@ -79,7 +82,7 @@ final class OpenConnections {
         ERR_pop_to_mark()
         SSL_set0_rbio(tls, input)
         SSL_set0_wbio(tls, output)
-        return !isWaiting
+        return orEnd ? !isWaiting : count > 0
     }
 
     private static func isMultiplexed(_ tls: OpaquePointer) -> Bool {

@@ -59,12 +59,17 @@ extension EasyHandle {
     /// Starts libcurl's cookie engine for this request, without a file. It knows the fetch's cookies, and joins those that match
     /// with those of the client.
     private func setCookies(of request: SharedRequest) throws(TransferFailure) {
-        guard request.options.keepsCookies, !request.options.opensTunnel else { return }
+        guard request.usesCookies else { return }
         try set(CURLOPT_COOKIEFILE, "")
         guard !request.cookies.isEmpty else { return }
-        for cookie in request.cookies { try set(CURLOPT_COOKIELIST, cookie) }
-        let given = request.headers.values(of: "Cookie")
-        if !given.isEmpty { try set(CURLOPT_COOKIE, given.joined(separator: "; ")) }
+        let given = request.headers.values(of: "Cookie").joined(separator: "; ")
+        // Beyond its limit for the field, libcurl would leave out the client's own cookies.
+        var room = EngineLimits.cookieFieldBytes - given.utf8.count
+        for cookie in request.cookies where cookie.count <= room {
+            room -= cookie.count
+            try set(CURLOPT_COOKIELIST, cookie)
+        }
+        if !given.isEmpty { try set(CURLOPT_COOKIE, given) }
     }
 
     /// Makes libcurl only connect, through CONNECT if there is an HTTP proxy. The URL has the scheme http, because with https
@@ -157,6 +162,14 @@ extension SharedRequest {
         if let handshake = value.handshake { handshakes.append(handshake) }
         if let handshake = value.proxyHandshake { handshakes.append(handshake) }
         return handshakes
+    }
+
+    /// Whether libcurl's cookie engine runs. In the rounds of a login at a forwarding proxy it would take the proxy's cookies for
+    /// those of the server.
+    var usesCookies: Bool {
+        // guard: cookies-of-a-proxy-that-logs-in
+        value.options.keepsCookies && !value.options.opensTunnel
+            && (isTunnelled || !handshakes.contains { $0.target == .proxy })
     }
 
     /// Whether libcurl stores a password with the connections of this request.

@@ -14,6 +14,9 @@ struct ResponseHeaders {
     /// Whether the empty line after the fields was received: a body, another response or trailers may follow.
     private(set) var isComplete = false
 
+    /// Whether a blank stands between the name of a field and its colon. libcurl takes it for another name.
+    private var hasBlankName = false
+
     /// Whether the last line was a status line.
     private(set) var isAtStart = false
 
@@ -51,6 +54,8 @@ struct ResponseHeaders {
     /// Why the header section is malformed; `nil` if it is not. The length of a response and its redirect target must be
     /// unambiguous: recipients that use different fields would see different responses (RFC 9112 section 6.3).
     var problem: String? {
+        // guard: framing-blank-behind-a-name
+        if hasBlankName { return "a blank follows the name of a field" }
         var length: Substring?
         for field in fields where field.isNamed("Content-Length") {
             // A fast path for the usual field.
@@ -91,6 +96,7 @@ struct ResponseHeaders {
         } else if isComplete {
             Self.append(line, text, to: &trailers)
         } else {
+            hasBlankName = hasBlankName || line.first?.isBlank == false && Self.hasBlankName(text)
             Self.append(line, text, to: &fields)
         }
         return true
@@ -104,6 +110,12 @@ struct ResponseHeaders {
         self.bytes = bytes
         isAtStart = true
         fields.reserveCapacity(Self.usualFields)
+    }
+
+    /// Whether a blank stands between the name and the colon (RFC 9112 section 5.1).
+    private static func hasBlankName(_ text: UnsafeRawBufferPointer) -> Bool {
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > 0 else { return false }
+        return text[colon - 1].isBlank
     }
 
     private static func append(

@@ -102,8 +102,12 @@ extension CurlTransfer {
         response.share = body.share
         response.openBody = body.store.map { OpenBody(transfer: id, announcedBytes: $0.count) }
         response.isFromProxy = isFromProxy
-        if request.options.keepsCookies, head.isInBetween, headers.fields.firstValue(of: "Set-Cookie") != nil {
-            response.cookies = easy.cookies(limit: EngineLimits.cookies)
+        if request.usesCookies, head.isInBetween, headers.fields.firstValue(of: "Set-Cookie") != nil {
+            let cookies = easy.cookies(limit: 2 * EngineLimits.cookies)
+            // The new ones come first, so that they stay if there are too many.
+            let new = cookies.filter { !request.cookies.contains($0) }
+            response.cookies = Array(
+                (new + cookies.filter { request.cookies.contains($0) }).prefix(EngineLimits.cookies))
         }
         response.clientCertificateRequest = connections.origin?.certificateRequest
         response.clientCertificate = connections.certificate?.content

@@ -81,6 +81,23 @@ def test_rule_l6_a_proxy_sets_no_cookie(stage):
     assert cookies(server) == [[], []]
 
 
+def test_many_cookies_leave_those_of_the_client_and_of_the_challenge(stage):
+    large = [f"Set-Cookie: c{number}={'x' * 3900}; Path=/" for number in range(3)]
+    server = stage.server(redirecting(*large))
+    assert stage.client().fetch(server.url + "/from", headers=[["Cookie", "own=x"]])["result"]["status"] == 200
+    assert cookies(server)[1][0].endswith("; own=x") and len(cookies(server)[1][0]) < 8000
+
+    def handle(request):
+        if request.path == "/a":
+            return response(302, b"", "Location: /b", *[f"Set-Cookie: c{number}=1; Path=/a" for number in range(50)])
+        if "id=1" in (request.header("Cookie") or ""):
+            return response(200, b"page")
+        return response(401, b"", 'WWW-Authenticate: Basic realm="Staff"', "Set-Cookie: id=1; Path=/")
+    server = stage.server(handle)
+    credential = {"type": "password", "user": "bob", "password": stage.secret(server)}
+    assert stage.client().fetch(server.url + "/a", credential=credential)["result"]["status"] == 200
+
+
 def test_a_field_of_the_client_keeps_its_meaning(stage):
     server = stage.server(redirecting("Set-Cookie: a=1; Path=/"))
     client = stage.client()

@@ -1,5 +1,7 @@
 """The length and the target of a response must be unambiguous; trailers after a body; and the bodies of challenges and redirects."""
 import gzip
+import socket
+import threading
 import time
 
 import pytest
@@ -15,7 +17,7 @@ def raw(status, *fields, body=b"ok"):
 
 @pytest.mark.parametrize("fields", [
     ["Content-Length: 2", "Content-Length: 3"], ["Content-Length: 2, 4"], ["Content-Length: +2"], ["Content-Length: 0x2"],
-    ["Content-Length: -1"], ["Content-Length: 2 2"], ["Content-Length: 2,"],
+    ["Content-Length: -1"], ["Content-Length: 2 2"], ["Content-Length: 2,"], ["Content-Length : 2"], ["Content-Length: 2", "X\t: y"],
 ])
 @pytest.mark.parametrize("status", [200, 401, 302])
 def test_ambiguous_lengths_are_malformed(stage, status, fields):
@@ -26,6 +28,35 @@ def test_ambiguous_lengths_are_malformed(stage, status, fields):
     assert client.fetch(server.url)["error"]["data"]["kind"] == "malformedResponse"
     assert Download(client, server.url).failure() == "malformedResponse"
     assert asked == [] and {request.target for request in server.requests} == {"/"}
+
+
+@pytest.mark.parametrize("hasty", [1, 2])
+def test_rule_l14_a_response_that_arrives_before_the_first_request_is_no_response(stage, hasty):
+    """The response comes together with the end of the SOCKS handshake, on so many connections."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    heard = []
+
+    def serve():
+        for number in range(3):
+            with listener.accept()[0] as connection:
+                connection.recv(100)
+                connection.sendall(b"\5\0")
+                connection.recv(100)
+                early = raw(200, "Content-Length: 8", body=b"INJECTED") if number < hasty else b""
+                connection.sendall(b"\5\0\0\1\0\0\0\0\0\0" + early)
+                try:
+                    heard.append(connection.recv(1000))
+                except ConnectionResetError:
+                    heard.append(b"")
+                if heard[-1]:
+                    connection.sendall(raw(200, "Content-Length: 2", "Connection: close"))
+    threading.Thread(target=serve, daemon=True).start()
+    client, proxy = stage.client(), f"socks5h://127.0.0.1:{listener.getsockname()[1]}"
+    replies = [client.fetch("http://a.example/", proxy={"url": proxy}) for _ in range(hasty)]
+    if hasty == 2:
+        assert replies[0]["error"]["data"]["kind"] == "connectionLost"
+    assert replies[-1]["result"]["body"]["value"] == "ok"
+    assert [b"GET /" in one for one in heard] == [False] * hasty + [True]
 
 
 @pytest.mark.parametrize("fields", [["Content-Length: 2", "Content-Length: 2"], ["Content-Length: 2, 2"]])
