@@ -22,12 +22,19 @@ FETCH = {
         import json, socket, sys
         wire = socket.socket(socket.AF_UNIX)
         wire.connect(sys.argv[1])
+        replies = wire.makefile()
+        # A grant counts for requests that were sent after the broker has identified the program.
+        wire.sendall(b'{"jsonrpc":"2.0","id":0,"method":"ping"}\\n')
+        replies.readline()
         wire.sendall(b'{"jsonrpc":"2.0","id":1,"method":"fetch/run","params":{"url":"%s"}}\\n' % sys.argv[2].encode())
-        print(json.loads(wire.makefile().readline())["result"]["status"])
+        print(json.loads(replies.readline())["result"]["status"])
     """),
     PERL: textwrap.dedent("""
         use IO::Socket::UNIX;
         my $wire = IO::Socket::UNIX->new(Peer => $ARGV[0]);
+        print $wire "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":0,\\"method\\":\\"ping\\"}\\n";
+        $wire->flush;
+        <$wire>;
         print $wire "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"method\\":\\"fetch/run\\",\\"params\\":{\\"url\\":\\"$ARGV[1]\\"}}\\n";
         $wire->flush;
         print "$1\\n" if <$wire> =~ /"status":(\\d+)/;

@@ -118,5 +118,5 @@ def test_the_exit_codes_are_those_of_the_source():
     daemon = constants("Sources/watchwordd/StartFailure.swift", r"ExitCode\((\d+)\)")
     assert codes("watchwordd.1") == daemon | {0, 1, 64}
     assert codes("watchword-agent.1") == constants("contrib/agent/watchword_agent/main.py", r"^ENDED, FAILED, ANOTHER_RUNS, USAGE = (.*)$")
-    assert codes("watchword.1") == {0, 1, 2, 64}
+    assert codes("watchword.1") == {0, 1, 2, 3, 64}
     assert codes("watchword-askpass.1") == codes("git-credential-watchword.1") == {0, 1, 64}

@@ -17,7 +17,7 @@ def proxy(request, stage):
     proxy = stage.server(ForwardProxy(lambda connect: response(request.param) if connect.header("Proxy-Authorization") == right else response(
         407, b"", 'Proxy-Authenticate: Basic realm="Gate"')))
     stage.allow(password, proxy)
-    proxy.asked = []
+    proxy.asked, proxy.status = [], request.param
     proxy.client = stage.client(
         broker=stage.configured(f'[proxy]\nurl = "{proxy.url}"\n'),
         answer=lambda challenge: proxy.asked.append(challenge) or password_answer("bob", password))
@@ -34,5 +34,5 @@ def test_a_second_tunnel_of_a_front_asks_no_question(proxy):
     assert "result" in proxy.client.call("agent/register", {"name": "tests"})
     address, _ = open_proxy(proxy.client)
     for _ in range(2):
-        assert b" 502 " in exchange(address, b"CONNECT intranet.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert f" {proxy.status} ".encode() in exchange(address, b"CONNECT intranet.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
     assert len(proxy.asked) == 1
