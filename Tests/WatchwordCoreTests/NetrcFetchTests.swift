@@ -107,6 +107,24 @@ import WatchwordProtocol
         #expect(run.sent == [basic("bob", "pw")])
     }
 
+    @Test("A login of the session that is refused is not sent once more from the netrc file")
+    func aLoginOfTheSessionThatIsRefusedIsNotSentFromTheFile() throws {
+        var run = TableRun()
+        run.usesNetrc = true
+        let first = try run.fetch("https://h/")
+        run.challenge(first)
+        run.foundInNetrc(first, [entry("h")])
+        run.respond(first, 200)
+        for isRefused in [true, false] {
+            let fetch = try run.fetch("https://h/")
+            run.challenge(fetch)
+            run.foundInNetrc(fetch, [entry("h")])
+            #expect(run.sent.count == 2, "accepted once, refused once: \(isRefused)")
+            #expect(run.question(fetch) != nil)
+            run.answer(fetch, .proceed)
+        }
+    }
+
     @Test(arguments: [
         ("https://h/", "h", true), ("https://h/", "h:443", true), ("https://h/", "h:8443", false),
         ("https://h:8443/", "h", false), ("https://h:8443/", "h:8443", true), ("https://h/", "w.h", false),

@@ -48,12 +48,16 @@ extension LoginResolution {
         if context.session.forget(attempt.credential, for: attempt.space, owner: attempt.partition, at: challenger) {
             context.add(.announce(CredentialChange(.forgotten, attempt, in: .session)))
         }
-        if attempt.source == .keyring || attempt.source.isWithoutRealm {  // guard: netrc-refused-once
+        // The keyring and the netrc file may hold the same login as the session.
+        // guard: netrc-refused-once
+        if [.keyring, .session].contains(attempt.source) || attempt.source.isWithoutRealm {
             context.keyring.recordRefusal(
                 of: attempt.credential, in: attempt.space, isOfNetrc: attempt.source.isWithoutRealm, now: context.now)
-            if let item = attempt.item, !attempt.isCalledStale(by: offers) {
-                context.add(.remove(item: item, attempt.credential))
-            }
+        }
+        if attempt.source == .keyring || attempt.source.isWithoutRealm, let item = attempt.item,
+            !attempt.isCalledStale(by: offers)
+        {
+            context.add(.remove(item: item, attempt.credential))
         }
     }
 

@@ -90,8 +90,8 @@ public struct KeyringRecord: Sendable {
 
     // MARK: Refused credentials
 
-    /// Records that a credential of the keyring or the netrc file was refused. The same credential is not sent again
-    /// during `Limits.sessionLifetime`.
+    /// Records that a credential was refused that is from the keyring or the netrc file, or may be there as well. The same
+    /// credential is not sent again from there during `Limits.sessionLifetime`.
     mutating func recordRefusal(
         of credential: LoginCredential, in space: ProtectionSpace, isOfNetrc: Bool = false, now: Duration
     ) {
