@@ -27,7 +27,9 @@ extension EasyHandle {
         if request.options.opensTunnel {
             try openTunnel(request)
         } else {
-            try set(CURLOPT_URL, request.url.absoluteTarget)
+            try set(CURLOPT_URL, request.url.text)
+            // libcurl would send some targets in another form, but Digest signs them byte for byte.
+            try set(CURLOPT_REQUEST_TARGET, request.target)  // guard: request-target
         }
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
         // A client can shorten the default timeout, but not extend it.
@@ -94,7 +96,6 @@ extension EasyHandle {
         try set(CURLOPT_UNRESTRICTED_AUTH, false)
         try set(CURLOPT_GSSAPI_DELEGATION, Int(CURLGSSAPI_DELEGATION_NONE))
         try set(CURLOPT_DISALLOW_USERNAME_IN_URL, true)
-        // The request target is sent as it is, because Digest signs it byte for byte.
         try set(CURLOPT_PATH_AS_IS, true)
         try set(CURLOPT_NOSIGNAL, true)
         // A transfer that ends during a name lookup does not wait for the resolver thread.

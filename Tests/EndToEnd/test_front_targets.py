@@ -7,7 +7,7 @@ from rig.client import password_answer
 from rig.local_fronts import exchange, open_proxy, open_site
 from rig.scripted import DigestCheck, response
 
-TARGETS = ["/a/../b", "/a/%2e%2e/b", "/./a", "/{x}|y^`", "/a?q=<\"|>&r=../..", "//a", "/%7euser", "/a/."]
+TARGETS = ["/a/../b", "/a/%2e%2e/b", "/./a", "/{x}|y^`", "/a?q=<\"|>&r=../..", "//a", "/%7euser", "/a/.", "/?"]
 
 
 def test_a_proxy_and_a_site_pass_the_target_on_as_it_is(stage):
@@ -28,6 +28,8 @@ def test_a_target_reaches_an_upstream_proxy_as_it_is(stage):
     address, _ = open_proxy(stage.client(broker=broker))
     exchange(address, b"GET http://server.example/a/../b?{|} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert upstream.requests[0].target == "http://server.example/a/../b?{|}"
+    exchange(address, b"GET http://server.example/? HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert upstream.requests[1].target == "http://server.example/?"
 
 
 def test_the_digest_of_a_program_is_for_the_target_that_it_has_sent(stage):

@@ -22,6 +22,29 @@ import WatchwordProtocol
         #expect(head == "GET /a?b=c HTTP/1.1\r\nHost: HOST\r\nUser-Agent: watchword\r\nAccept: */*\r\n\r\n")
     }
 
+    @Test(arguments: ["/\u{e9}", "/?", "/a/../b?{|}", "/%7euser/^`<>", "/?\u{20ac}"])
+    func theTargetIsSentByteForByte(target: String) async throws {
+        let head = try await sent { base in
+            var request = request(base)
+            request.url = kept(base + target)
+            return request
+        }
+        #expect(head.hasPrefix("GET \(target) HTTP/1.1\r\nHost: HOST\r\n"))
+        let forwarded = try await sent { base in
+            var request = request(base)
+            let place = request.url.origin
+            request.url = kept("http://server.example" + target)
+            request.proxy = ProxyRequest(kind: .http, host: place.host.string, port: place.port)
+            return request
+        }
+        #expect(forwarded.hasPrefix("GET http://server.example\(target) HTTP/1.1\r\nHost: server.example\r\n"))
+    }
+
+    private func kept(_ text: String) -> FetchURL {
+        guard let url = try? FetchURL(text, keepsTarget: true) else { preconditionFailure("a test asks for \(text)") }
+        return url
+    }
+
     @Test func authorizationIsSentOnceAndAsItIs() async throws {
         let head = try await sent { request($0, authorization: "Basic Ym9iOnB3") }
         #expect(

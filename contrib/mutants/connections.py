@@ -38,6 +38,7 @@ CONNECTIONS = [
     ("identity-needed", " else", " || timeout >= .zero else", "TransfersTests"),
     ("tls-host-name", STATEMENT, "", "TransfersTests.ServerTrustTests"),
     ("tls-pinned-key", " && CertificateFacts.keyFingerprint(of: leaf) == fingerprint", "", "TransfersTests.ServerTrustTests"),
+    ("request-target", STATEMENT, "", "TransfersTests.RequestBytesTests"),
     ("libcurl-follows", "false", "true", "TransfersTests.(ResponseTests|RequestBytesTests|TransferEngineTests)"),
     ("unusable-certificate-unasked", "question.declined.hasBeenAsked", "!question.declined.contains(.handler)", "WatchwordCoreTests.ClientCertificateFetchTests"),
     ("unusable-certificate-asks-itself", "!= nil", "== .pinNotTried", "Tests/EndToEnd/test_helper_tls.py"),

@@ -15,12 +15,10 @@ public struct SentRequest: Sendable, Equatable {
     init(_ request: SharedRequest, _ outgoing: Outgoing) {
         method = request.method
         url = request.url.text
-        let origin = request.url.origin
-        let isForwarded = request.proxy.map { $0.kind != .socks5h } ?? false && origin.scheme == .http
-        target = isForwarded ? request.url.absoluteTarget : request.url.requestTarget
+        target = request.target
         login = outgoing.server?.authentication
         proxyLogin = outgoing.proxy?.authentication
-        headers = Self.fields(request, isForwarded: isForwarded)
+        headers = Self.fields(request, isForwarded: request.isForwarded)
     }
 
     private static let redacted = "[redacted]"

@@ -96,6 +96,12 @@ extension TransferRequest {
     /// The size in bytes above which a request body is announced with `Expect: 100-continue`, so that a challenge
     /// arrives before the body is sent. A body of unknown size is always announced.
     public static let announcedBodyBytes = 1 << 20
+
+    /// Whether an HTTP proxy forwards the request, without a tunnel.
+    public var isForwarded: Bool { proxy.map { $0.kind != .socks5h } ?? false && url.origin.scheme == .http }
+
+    /// The request target, in the form that the next hop expects (RFC 9112 section 3.2).
+    public var target: String { isForwarded ? url.absoluteTarget : url.requestTarget }
 }
 
 extension SharedRequest {
