@@ -29,6 +29,7 @@ struct MachineRun {
     init(
         _ url: String = "http://h/a/page", session: SessionCache = SessionCache(), isSubscribed: Bool = true,
         subscription: Subscription = Subscription(delivery: .request), keyring: [KeyringItem]? = nil,
+        keepsTarget: Bool = false,
         change: (inout FetchRunParams) -> Void = { _ in }
     ) throws {
         let (text, userInfo) = URLText.split(secret(url))
@@ -39,7 +40,10 @@ struct MachineRun {
         self.keyring = keyring
         table.context.session = session
         id = table.add(
-            try FetchPlan(params, subscription: isSubscribed ? subscription : nil), of: ClientTag(value: 1))
+            try FetchPlan(
+                params, subscription: isSubscribed ? subscription : nil,
+                url: keepsTarget ? FetchURL(params.url, keepsTarget: true) : nil),
+            of: ClientTag(value: 1))
     }
 
     var session: SessionCache {

@@ -91,6 +91,20 @@ import WatchwordProtocol
     }
 }
 
+extension FetchURLTests {
+    @Test(arguments: [
+        ("/other/../a/x", true), ("/a/./x?q", true), ("/a/%2e%2E/x", true), ("/a/..", true), ("/a/../b;|/%2e", true),
+        ("/a/x?../..", false), ("/..%2Fx", false), ("/a/|", false), ("/a/..b", false), ("/", false), ("", false),
+    ])
+    func aTargetWithDotSegmentsIsAmbiguous(target: String, isAmbiguous: Bool) throws {
+        let url = try FetchURL("http://h" + target, keepsTarget: true)
+        #expect(url.isAmbiguous == isAmbiguous)
+        let sent = target.split(separator: "?").first.map(String.init) ?? "/"
+        #expect(url.loginPath.string == (isAmbiguous ? sent : url.path.string))
+        #expect(try !FetchURL("http://h" + target).isAmbiguous, "dot segments are resolved")
+    }
+}
+
 @Suite struct UserInfoTests {
     private func userInfo(_ text: String) throws -> UserInfo { try UserInfo(secret(text)) }
 

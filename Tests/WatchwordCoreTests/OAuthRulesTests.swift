@@ -45,6 +45,14 @@ import WatchwordProtocol
         #expect(try found(url) == nil)
     }
 
+    @Test func anAmbiguousTargetHasNoRuleOfAPath() throws {
+        for path in ["/x/../v1/y", "/v1/./y", "/v1/a/%2e%2e/y"] {
+            #expect(try rules().rule(for: FetchURL("https://api.example" + path, keepsTarget: true)) == nil)
+            let whole = rules(["https://api.example"])
+            #expect(try whole.rule(for: FetchURL("https://api.example" + path, keepsTarget: true)) != nil)
+        }
+    }
+
     @Test(arguments: [
         "https://api.example/v1/../secret", "https://api.example/v1/%2e%2e/secret",
         "https://api.example/v1/.%2E/secret",

@@ -29,6 +29,45 @@ import WatchwordProtocol
         #expect(run.result?.exchanges == 1 && run.session.isEmpty)
     }
 
+    @Test(
+        "Rule 16: nothing is sent unasked to a path in which a server may find another one",
+        arguments: ["/other/../a/x", "/a/./x", "/a/%2e%2e/a/x"])
+    func nothingIsSentUnaskedToAnAmbiguousPath(target: String) throws {
+        let change = { (params: inout FetchRunParams) in
+            params.credential = login("bob", "own")
+            params.preemption = .always
+        }
+        var own = try MachineRun("https://h" + target, keepsTarget: true, change: change)
+        own.start()
+        #expect(own.authorizations == [nil])
+        var first = try MachineRun("https://h/a/page")
+        first.start()
+        first.challengeBasic()
+        first.answer(user: "bob", "pw")
+        first.respond(200)
+        var plain = try MachineRun("https://h/a/x", session: first.session)
+        plain.start()
+        #expect(plain.authorizations == [basic("bob", "pw")])
+        var run = try MachineRun("https://h" + target, session: first.session, keepsTarget: true)
+        run.start()
+        run.challengeBasic()
+        #expect(run.authorizations == [nil, basic("bob", "pw")], "only after a challenge")
+    }
+
+    @Test("Rule 16: a login that was accepted at an ambiguous path is sent unasked nowhere")
+    func anAmbiguousPathIsNotRemembered() throws {
+        var first = try MachineRun("https://h/other/../a/x", keepsTarget: true)
+        first.start()
+        first.challengeBasic()
+        first.answer(user: "bob", "pw")
+        first.respond(200)
+        for path in ["/a/x", "/other/x", "/"] {
+            var run = try MachineRun("https://h" + path, session: first.session)
+            run.start()
+            #expect(run.authorizations == [nil])
+        }
+    }
+
     @Test("Rule 16: with always nothing is sent at once through a proxy that can read it")
     func throughAProxyLocalhostIsNotThisMachine() throws {
         let run = try run("http://localhost/") { $0.proxy = .named(NamedProxy(url: "http://q:3128")) }

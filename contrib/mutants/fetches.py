@@ -77,6 +77,8 @@ CHALLENGES = [
     ("an-answer-is-tried-though-abandoned", " || question.deferred?.isAnswer == true", "", "WatchwordCoreTests.UnansweredTests"),
     ("unasked-over-http", "!chain.isReadable(server)", "!chain.isReadable(server) || true",
      "WatchwordCoreTests.UnaskedCredentialTests"),
+    ("unasked-ambiguous-path", "challenger.isProxy || !chain.hop.url.isAmbiguous", "true",
+     "WatchwordCoreTests.UnaskedCredentialTests"),
     ("unasked-after-a-redirect", "chain.redirects == 0, ", "", "WatchwordCoreTests.UnaskedCredentialTests"),
     ("unasked-is-refused", ".named(by: offers)", "", "WatchwordCoreTests.UnaskedCredentialTests"),
     ("unasked-is-refused-in-each-realm", "isUnasked", "isUnasked, space.realm == nil",

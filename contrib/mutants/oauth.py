@@ -14,7 +14,7 @@ OAUTH_CONFIGURATION = [
     ("oauth-secret-reported-at-reload", STATEMENT, "", "Tests/EndToEnd/test_oauth_configuration.py"),
     ("oauth-first-secrets-wiped", STATEMENT, "", "Tests/EndToEnd/test_oauth_configuration.py"),
     ("oauth-rule-usable", ", found.rule.isUsable", "", "WatchwordCoreTests.OAuthRulesTests"),
-    ("oauth-hidden-segments", "!HiddenSegments.leadUp(in: url.path)", 'url.path != ""', "WatchwordCoreTests.OAuthRulesTests"),
+    ("oauth-hidden-segments", "!HiddenSegments.leadUp(in: url.loginPath)", 'url.path != ""', "WatchwordCoreTests.OAuthRulesTests"),
     ("oauth-ambiguous-inner-path", STATEMENT, "", "WatchwordCoreTests.OAuthRulesTests"),
 ]
 

@@ -2,14 +2,19 @@ internal import WatchwordProtocol
 
 /// Logins that are sent before a challenge.
 extension CredentialSearch {
+    /// Whether the path that the server finds is certain, so that a login can be sent unasked.
+    private func isUnambiguous(at challenger: Challenger) -> Bool {
+        challenger.isProxy || !chain.hop.url.isAmbiguous  // guard: unasked-ambiguous-path
+    }
+
     /// Returns the login from the session cache to send before a challenge, if any. No other store supplies one
     /// (SEMANTICS rule 16).
     func preemptiveAttempt(
         at challenger: Challenger, _ context: FetchContext
     ) -> Attempt? {
-        guard intent.plan.preemption != .never, challenger.isProxy || intent.plan.originLogin == .broker else {
-            return nil
-        }
+        guard intent.plan.preemption != .never, challenger.isProxy || intent.plan.originLogin == .broker,
+            isUnambiguous(at: challenger)
+        else { return nil }
         var found: Boxed<SessionEntry>?
         for part in intent.access.readable where found == nil {
             found = context.session.preemptiveEntry(
@@ -43,9 +48,9 @@ extension CredentialSearch {
     /// Returns the login of the session that is not sent unasked for this path, because the server has answered it there
     /// without a challenge; `nil` if there is none, or the fetch may not use it.
     func withheldAttempt(at challenger: Challenger, _ context: FetchContext) -> Attempt? {
-        guard intent.plan.preemption != .never, challenger.isProxy || intent.plan.originLogin == .broker else {
-            return nil
-        }
+        guard intent.plan.preemption != .never, challenger.isProxy || intent.plan.originLogin == .broker,
+            isUnambiguous(at: challenger)
+        else { return nil }
         let entry = intent.access.readable.lazy.compactMap { part in
             context.session.withheldEntry(
                 at: challenger, path: chain.path(at: challenger), user: intent.namedUser(at: challenger), owner: part,
@@ -64,7 +69,7 @@ extension CredentialSearch {
     func unaskedAttempt(_ context: FetchContext) -> Attempt? {
         // guard: unasked-after-a-redirect
         guard intent.plan.preemption == .always, chain.redirects == 0, let credential = intent.plan.credential,
-            !chain.isReadable(server)  // guard: unasked-over-http
+            isUnambiguous(at: server), !chain.isReadable(server)  // guard: unasked-over-http
         else {
             return nil
         }

@@ -153,7 +153,7 @@ extension LoginResolution {
             } else {
                 // guard: attempt-on-reused-connection
                 let isProven = !attempt.challenge.isHandshake || !response.reusedConnection
-                let path = search.situation.chain.hop.url.path
+                let path = search.situation.chain.hop.url.loginPath
                 accept(&attempt, path: path, isProven: isProven, most: response.mostRequests, &context)
             }
         }

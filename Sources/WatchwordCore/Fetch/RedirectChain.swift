@@ -40,7 +40,7 @@ struct RedirectChain: Sendable {
     }
 
     /// Returns the path that a credential has to cover; `/` for a proxy.
-    func path(at challenger: Challenger) -> ExactText { challenger.isProxy ? "/" : hop.url.path }
+    func path(at challenger: Challenger) -> ExactText { challenger.isProxy ? "/" : hop.url.loginPath }
 
     /// Whether others can read a request to `challenger` on the network. Behind a proxy, "localhost" is not this
     /// machine.

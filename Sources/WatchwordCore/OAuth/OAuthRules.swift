@@ -25,7 +25,7 @@ public struct OAuthRules: Sendable {
         // A whole origin without other tables cannot be left.
         let isAlone = found.path == "/" && rules[url.origin]?.count == 1
         // guard: oauth-hidden-segments
-        guard isAlone || !HiddenSegments.leadUp(in: url.path) else { return nil }
+        guard isAlone || !HiddenSegments.leadUp(in: url.loginPath) && !url.isAmbiguous else { return nil }
         // guard: oauth-ambiguous-inner-path
         guard !innerPaths(of: found.rule).contains(where: { PathRange.path($0, mayCover: url.path) }) else {
             return nil

@@ -15,6 +15,8 @@ public struct FetchURL: Sendable, Hashable {
     /// The request target of a program, which an intermediary passes on as it is (RFC 9110 section 7.7): a login of the program
     /// may depend on it. `nil` if it is canonical. Everything is decided by `path` and `query`.
     private let received: String?
+    /// Whether `received` has dot segments, so that a server may find another path than `path`.
+    public let isAmbiguous: Bool
 
     /// - Parameter received: path and query of a program's request, if they are to be sent as they are.
     init(origin: Origin, path: ExactText, query: String?, received: String? = nil) {
@@ -24,13 +26,22 @@ public struct FetchURL: Sendable, Hashable {
         text = String(joining: origin.text, path.string, query == nil ? "" : "?", query ?? "")
         let isSent = received?.utf8.first == UInt8(ascii: "/") && received != Self.target(path, query)
         self.received = isSent ? received : nil
+        isAmbiguous =
+            self.received.map { Self.path(of: $0) }.map { $0 != path && HiddenSegments.hasDots(in: $0) } ?? false
     }
+
+    /// The path by which credentials are found and remembered: `path`, or if that is ambiguous, the path as it is sent.
+    var loginPath: ExactText { isAmbiguous ? received.map(Self.path(of:)) ?? path : path }
 
     /// The request target in origin form (RFC 9112 section 3.2.1).
     public var requestTarget: String { received ?? Self.target(path, query) }
 
     /// The request target in absolute form (RFC 9112 section 3.2.2).
     public var absoluteTarget: String { received.map { String(joining: origin.text, $0) } ?? text }
+
+    private static func path(of target: String) -> ExactText {
+        ExactText(String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") })))
+    }
 
     private static func target(_ path: ExactText, _ query: String?) -> String {
         query.map { String(joining: path.string, "?", $0) } ?? path.string

@@ -32,14 +32,20 @@ public enum HiddenSegments {
         return result
     }
 
+    /// Whether a server might find a segment `.` or `..` in the path. Also returns `true` for a path that is encoded more often.
+    public static func hasDots(in path: ExactText) -> Bool {
+        guard let readings = readings(of: path) else { return true }
+        return readings.contains { reading in
+            segments(of: reading).contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
+        }
+    }
+
     /// Whether a server might find a segment `..` in the path. Also returns `true` for a path that is encoded more often.
     public static func leadUp(in path: ExactText) -> Bool {
-        guard
-            path.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "\\") }
-            )
-        else {
-            return false
+        let isPlain = path.utf8.allSatisfy {
+            $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "\\")
         }
+        if isPlain { return path.utf8.contains(UInt8(ascii: ".")) && hasDoubleDot(Array(path.utf8)) }
         guard let readings = readings(of: path) else { return true }
         return readings.contains { hasDoubleDot($0) }
     }
