@@ -203,34 +203,67 @@ static int compare(const void *left, const void *right) {
     return first < second ? -1 : first > second;
 }
 
-long watchword_find_sockets(int32_t pid, const uint32_t *inodes, int32_t *descriptors, size_t count, size_t limit) {
-    for (size_t index = 0; index < count; index++) descriptors[index] = -1;
-    char path[40];
-    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+struct search {
+    const uint32_t *inodes;
+    struct watchword_place *places;
+    size_t count, limit, examined;
+};
+
+static DIR *open_folder(const char *path) {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return -1;
+    if (folder < 0) return NULL;
     DIR *entries = fdopendir(folder);
-    if (!entries) {
+    if (entries) return entries;
+    int error = errno;
+    close(folder);
+    errno = error;
+    return NULL;
+}
+
+// Looks at the descriptors of one thread. Returns -1 with errno set if they cannot be read.
+static int search_thread(struct search *search, int32_t thread, const char *path) {
+    DIR *entries = open_folder(path);
+    if (!entries) return -1;
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        if (entry->d_name[0] == '.') continue;
+        if (++search->examined > search->limit) break;
+        uint32_t inode = socket_inode(dirfd(entries), entry->d_name);
+        uint32_t *found = inode ? bsearch(&inode, search->inodes, search->count, sizeof inode, compare) : NULL;
+        if (found)
+            search->places[found - search->inodes] =
+                (struct watchword_place){.thread = thread, .descriptor = atoi(entry->d_name)};
+    }
+    closedir(entries);
+    return 0;
+}
+
+long watchword_find_sockets(
+    int32_t pid, const uint32_t *inodes, struct watchword_place *places, size_t count, size_t limit) {
+    for (size_t index = 0; index < count; index++) places[index] = (struct watchword_place){pid, -1};
+    struct search search = {inodes, places, count, limit, 0};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    if (search_thread(&search, pid, path) != 0) return -1;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *threads = open_folder(path);
+    if (!threads) return -1;
+    for (struct dirent *entry; search.examined <= limit && (entry = readdir(threads));) {
+        int32_t thread = atoi(entry->d_name);
+        if (thread <= 0 || thread == pid) continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/fd", pid, thread);
+        if (search_thread(&search, thread, path) == 0 || errno == ENOENT || errno == ESRCH) continue;
         int error = errno;
-        close(folder);
+        closedir(threads);
         errno = error;
         return -1;
     }
-    size_t examined = 0;
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        if (entry->d_name[0] == '.') continue;
-        if (++examined > limit) break;
-        uint32_t inode = socket_inode(folder, entry->d_name);
-        uint32_t *found = inode ? bsearch(&inode, inodes, count, sizeof inode, compare) : NULL;
-        if (found) descriptors[found - inodes] = atoi(entry->d_name);
-    }
-    closedir(entries);
-    return (long)examined;
+    closedir(threads);
+    return (long)search.examined;
 }
 
-int watchword_holds_socket(int32_t pid, int32_t descriptor, uint32_t inode) {
+int watchword_holds_socket(int32_t pid, struct watchword_place place, uint32_t inode) {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, descriptor);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/fd/%d", pid, place.thread, place.descriptor);
     return socket_inode(AT_FDCWD, path) == inode;
 }
 

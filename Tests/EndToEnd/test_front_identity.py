@@ -124,7 +124,7 @@ def test_a_pac_file_comes_neither_from_a_front_nor_from_a_denied_address(stage, 
 # The programs that have one socket open
 
 CONNECT = textwrap.dedent("""
-    import array, socket, subprocess, sys
+    import array, ctypes, os, socket, subprocess, sys, threading
     one = socket.socket()
     if sys.argv[3] == "share":
         subprocess.Popen(["/usr/bin/sleep", "5"], pass_fds=[one.fileno()], stdout=subprocess.DEVNULL)
@@ -133,10 +133,26 @@ CONNECT = textwrap.dedent("""
         other.connect(sys.argv[4])
         other.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [one.fileno()]))])
         assert other.recv(1) == b"y"
-    one.settimeout(20)
-    one.connect(("127.0.0.1", int(sys.argv[1])))
-    one.sendall(f"GET {sys.argv[2]}/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n".encode())
-    print(one.recv(1 << 16)[:12].decode())
+    def fetch():
+        one.settimeout(20)
+        one.connect(("127.0.0.1", int(sys.argv[1])))
+        one.sendall(f"GET {sys.argv[2]}/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        print(one.recv(1 << 16)[:12].decode())
+    def hide():
+        assert ctypes.CDLL(None).unshare(0x400) == 0
+        is_own.set()
+        is_closed.wait()
+        fetch()
+    is_own, is_closed = threading.Event(), threading.Event()
+    if sys.argv[3] == "thread":
+        thread = threading.Thread(target=hide)
+        thread.start()
+        is_own.wait()
+        os.close(one.fileno())
+        is_closed.set()
+        thread.join()
+    else:
+        fetch()
 """)
 
 
@@ -187,14 +203,16 @@ sys.stdin.read()
     return service, path
 
 
-def test_rule_g1_a_sandboxed_program_cannot_borrow_the_identity_of_a_service(asking, tmp_path):
+@pytest.mark.parametrize("share", ["no", "thread"])
+def test_rule_g1_a_sandboxed_program_cannot_borrow_the_identity_of_a_service(asking, tmp_path, share):
+    """Also if only a thread with a descriptor table of its own has the socket open."""
     port, server, agent = asking
     connect(port, server)
     assert subjects(agent)[-1].startswith("exe:/usr/bin/python3")
     service, path = slow_service(tmp_path)
     command, info = flatpak()
     try:
-        connect(port, server, path, before=[*command, "--bind", str(tmp_path), str(tmp_path)], pass_fds=[info])
+        connect(port, server, path, before=[*command, "--bind", str(tmp_path), str(tmp_path)], share=share, pass_fds=[info])
     finally:
         service.stdin.close()
         service.wait(20)

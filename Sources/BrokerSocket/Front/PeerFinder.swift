@@ -87,7 +87,7 @@ final class PeerFinder: Sendable {
             if identities[holder.pid] == nil { identity.identify(socket: nil) }
             identities[holder.pid] = identity
             // Its number may be that of another process meanwhile.
-            let isStill = watchword_holds_socket(holder.pid, holder.descriptor, socket.inode) != 0
+            let isStill = watchword_holds_socket(holder.pid, holder.place, socket.inode) != 0
             subjects.append(
                 isStill && SocketHolders.isProcess(holder.pid, in: socket.cgroup) ? identity.subject : .unknown)
         }
@@ -111,7 +111,7 @@ final class PeerFinder: Sendable {
 private struct SocketHolders {
     struct Holder {
         let pid: Int32
-        let descriptor: Int32
+        let place: watchword_place
     }
 
     /// The maximum number of descriptors that are examined, of one process and of all.
@@ -125,7 +125,7 @@ private struct SocketHolders {
     init(of sockets: [watchword_peer_socket]) {
         let inodes = Set(sockets.map(\.inode)).sorted()
         let users = Set(sockets.map(\.uid))
-        var places = [Int32](repeating: -1, count: inodes.count)
+        var places = [watchword_place](repeating: watchword_place(thread: 0, descriptor: -1), count: inodes.count)
         var left = Self.descriptors
         for pid in Self.numbers(in: "/proc") {
             var status = stat()
@@ -136,8 +136,8 @@ private struct SocketHolders {
             left -= max(0, min(count, limit))
             if count < 0 || count > limit { unread.append(pid) }
             guard count > 0 else { continue }
-            for (inode, descriptor) in zip(inodes, places) where descriptor >= 0 {
-                found[inode, default: []].append(Holder(pid: pid, descriptor: descriptor))
+            for (inode, place) in zip(inodes, places) where place.descriptor >= 0 {
+                found[inode, default: []].append(Holder(pid: pid, place: place))
             }
         }
     }

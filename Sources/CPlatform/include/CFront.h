@@ -40,14 +40,22 @@ struct watchword_peer_socket {
 /// - diagnosis: see `watchword_socket_diagnosis`.
 int watchword_find_peer_socket(int diagnosis, int socket, struct watchword_peer_socket *peer);
 
-/// Looks for sockets among the descriptors of a process. Returns the number of descriptors, `limit` + 1 if there are more than
-/// `limit`, of which the rest is not examined, or -1 with errno set.
-/// - inodes: in ascending order.
-/// - descriptors: for each inode, receives a descriptor of the process, or -1.
-long watchword_find_sockets(int32_t pid, const uint32_t *inodes, int32_t *descriptors, size_t count, size_t limit);
+/// A descriptor, and a thread that has it open: the threads of a process need not share their descriptors.
+struct watchword_place {
+    int32_t thread;
+    int32_t descriptor;
+};
 
-/// Whether the descriptor of a process is this socket.
-int watchword_holds_socket(int32_t pid, int32_t descriptor, uint32_t inode);
+/// Looks for sockets among the descriptors of all threads of a process. Returns the number of descriptors, `limit` + 1 if there
+/// are more than `limit`, of which the rest is not examined, or -1 with errno set. Descriptors that threads share are counted for
+/// each of them.
+/// - inodes: in ascending order.
+/// - places: for each inode, receives a descriptor of the process, or -1.
+long watchword_find_sockets(
+    int32_t pid, const uint32_t *inodes, struct watchword_place *places, size_t count, size_t limit);
+
+/// Whether the descriptor is this socket.
+int watchword_holds_socket(int32_t pid, struct watchword_place place, uint32_t inode);
 
 /// Returns the number of the control group at `path`; 0 if there is none, or `path` is in no unified hierarchy (cgroups(7)).
 uint64_t watchword_cgroup(const char *path);
