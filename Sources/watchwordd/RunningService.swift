@@ -137,6 +137,7 @@ final class RunningService {
     func run() -> SocketFailure? {
         watchword_heap_keep_blocks()
         loop.run()
+        fronts.shutDown()
         for file in [trust?.file, grants?.file] { file?.finish(within: 1) }
         audit?.shutDown(limit: Self.auditFlushTimeout)
         commands.shutDown()

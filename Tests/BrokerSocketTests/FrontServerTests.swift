@@ -97,6 +97,12 @@ import WatchwordProtocol
             own.withLock { $0 = [isOpen, isOpenStill] }
         }
         while own.withLock(\.isEmpty) { usleep(1000) }
+        let hasEnded = Mutex(false)
+        thread.loop.post {
+            server.value.shutDown()
+            hasEnded.withLock { $0 = true }
+        }
+        while hasEnded.withLock({ !$0 }) { usleep(1000) }
         #expect(own.withLock { $0 } == [true, false], "a listener's port is the broker's own exactly while it is open")
     }
 }

@@ -16,19 +16,20 @@ final class FrontListener: ReadinessHandler {
     let address: FrontAddress
     /// See `FrontPort.open`.
     let ancestor: Int32?
-    private unowned let server: FrontServer
+    private let loop: EventLoop
+    private weak var server: FrontServer?
     /// The listening sockets: at `address`, and perhaps at the same port of the other loopback address.
     private let sockets: [Int32]
     private var file: ListeningSocket?
     private let descriptors = Descriptors()
-    private lazy var resuming = LoopTimer(on: server.loop) { [unowned self] in watch() }
+    private lazy var resuming = LoopTimer(on: loop) { [unowned self] in watch() }
 
     /// - Parameter inherited: a socket that listens at the address already; this object takes ownership.
     init(
         _ front: FrontID, at address: FrontAddress, _ inherited: Int32?, isLocalhost: Bool, ancestor: Int32?,
         of server: FrontServer
     ) throws(FrontFailure) {
-        (self.front, self.ancestor, self.server) = (front, ancestor, server)
+        (self.front, self.ancestor, self.server, loop) = (front, ancestor, server, server.loop)
         if case .socket(let path) = address {
             do throws(SocketFailure) {
                 let socket = try ListeningSocket(
@@ -86,10 +87,11 @@ final class FrontListener: ReadinessHandler {
     }
 
     private func watch() {
-        for socket in sockets where !server.loop.watch(socket, .readable, self) { resuming.set(in: Self.pause) }
+        for socket in sockets where !loop.watch(socket, .readable, self) { resuming.set(in: Self.pause) }
     }
 
     func ready(_ descriptor: Int32, _ events: ReadyEvents) {
+        guard let server else { return close() }
         for _ in 0..<Self.accepted {
             guard descriptors.hasRoom, server.hasRoomForSearch else { return rest() }
             let accepted = watchword_accept(descriptor)
@@ -103,14 +105,14 @@ final class FrontListener: ReadinessHandler {
 
     /// Stops watching for a while; the socket stays readable, so the loop would spin.
     private func rest() {
-        for socket in sockets { server.loop.forget(socket) }
+        for socket in sockets { loop.forget(socket) }
         resuming.set(in: Self.pause)
     }
 
     func close() {
         resuming.cancel()
         for socket in sockets {
-            server.loop.forget(socket)
+            loop.forget(socket)
             Glibc.close(socket)
         }
         file?.removeFile()

@@ -33,7 +33,10 @@ public final class FrontServer {
     private var connections: [FrontID: [ObjectIdentifier: FrontConnection]] = [:]
     /// The socket of the service manager, until a front uses it.
     private var inherited: InheritedFront?
-    private var searches = 0
+    /// The connections whose programs are being looked for. The finder refers to them by number only, so that none is
+    /// deinitialized on its thread.
+    private var searches: [Int: FrontConnection] = [:]
+    private var lastSearch = 0
     /// The number of connections by process.
     private var programs: [Int32: Int] = [:]
 
@@ -81,6 +84,13 @@ public final class FrontServer {
     /// Closes all fronts.
     public func stop() {
         for front in Array(listeners.keys) { close(front) }
+        finder.stop()
+    }
+
+    /// Waits for the search of a program, which refers to this server. To be called before the last reference is released.
+    public func shutDown() {
+        finder.shutDown()
+        searches = [:]
     }
 
     /// Admits a connection if its other end belongs to this user; otherwise closes it before a byte is read.
@@ -105,19 +115,17 @@ public final class FrontServer {
             return refuse(descriptor)
         }
         watchword_send_without_delay(descriptor)
-        let connection = LoopBound(add(descriptor, listener), to: loop)
-        searches += 1
+        lastSearch += 1
+        let number = lastSearch
+        searches[number] = add(descriptor, listener)
         finder.find(
             PeerFinder.Search(socket: peer, ancestor: listener.ancestor) { [loop, server = port] found in
-                loop.post {
-                    server.value.searches -= 1
-                    connection.value.identified(found)
-                }
+                loop.post { server.value.searches.removeValue(forKey: number)?.identified(found) }
             })
     }
 
     /// Whether another connection can be accepted.
-    var hasRoomForSearch: Bool { searches < Self.mostSearches }
+    var hasRoomForSearch: Bool { searches.count < Self.mostSearches }
 
     private func refuse(_ descriptor: Int32) { Glibc.close(descriptor) }
 

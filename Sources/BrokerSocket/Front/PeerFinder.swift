@@ -20,6 +20,7 @@ final class PeerFinder: Sendable {
     private struct State {
         var waiting: [Search] = []
         var isBusy = false
+        var isStopped = false
     }
 
     private static let longestPauseMicroseconds: UInt64 = 500_000
@@ -49,11 +50,26 @@ final class PeerFinder: Sendable {
     /// does not grow with the number of connections that a program opens at once.
     func find(_ search: Search) {
         let isFirst = state.withLock { state in
+            guard !state.isStopped else { return false }
             state.waiting.append(search)
             defer { state.isBusy = true }
             return !state.isBusy
         }
         if isFirst { queue.async { [self] in pass() } }
+    }
+
+    /// Drops the searches that wait, and begins no others.
+    func stop() {
+        state.withLock { state in
+            state.waiting = []
+            state.isStopped = true
+        }
+    }
+
+    /// Stops, and waits for the search that runs: its completion refers to objects of the loop.
+    func shutDown() {
+        stop()
+        queue.sync {}
     }
 
     private func pass() {
@@ -69,6 +85,7 @@ final class PeerFinder: Sendable {
         for search in searches { search.completion(peer(search, holders, &identities)) }
         // A program that opens connections all the time gets at most half of a processor.
         let taken = (DispatchTime.now().uptimeNanoseconds - start) / 1000
+        guard !state.withLock({ $0.isStopped }) else { return }
         usleep(UInt32(min(taken, Self.longestPauseMicroseconds)))
         queue.async { [self] in pass() }
     }
@@ -117,6 +134,8 @@ private struct SocketHolders {
     /// The maximum number of descriptors that are examined, of one process and of all.
     private static let descriptorsOfProcess = 32 << 10
     private static let descriptors = 256 << 10
+    /// The number that is examined of each process, however many others there are.
+    private static let leastDescriptors = 1024
 
     /// The processes whose descriptors were not all examined.
     private(set) var unread: [Int32] = []
@@ -130,10 +149,10 @@ private struct SocketHolders {
         for pid in Self.numbers(in: "/proc") {
             var status = stat()
             guard stat("/proc/\(pid)", &status) == 0, users.contains(status.st_uid) else { continue }
-            let limit = min(left, Self.descriptorsOfProcess)
+            let limit = max(min(left, Self.descriptorsOfProcess), Self.leastDescriptors)
             let count = watchword_find_sockets(pid, inodes, &places, inodes.count, limit)
             if count < 0 && (errno == ENOENT || errno == ESRCH) { continue }
-            left -= max(0, min(count, limit))
+            left = max(0, left - max(0, min(count, limit)))
             if count < 0 || count > limit { unread.append(pid) }
             guard count > 0 else { continue }
             for (inode, place) in zip(inodes, places) where place.descriptor >= 0 {
@@ -166,13 +185,12 @@ private struct SocketHolders {
     }
 
     private static func numbers(in folder: String) -> [Int32] {
-        guard let directory = opendir(folder) else { return [] }
+        guard let offset = MemoryLayout<dirent>.offset(of: \.d_name), let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }
         var numbers: [Int32] = []
         while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
+            // A record ends behind its name, so the whole field must not be copied.
+            let name = String(cString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self))
             if let number = Int32(name) { numbers.append(number) }
         }
         return numbers
