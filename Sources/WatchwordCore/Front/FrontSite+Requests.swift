@@ -60,9 +60,15 @@ extension FrontSite {
     }
 
     private static let overridingWords: Set<String> = [
-        "forwarded", "original", "override", "rewrite", "rewritten", "rewrote", "script",
+        "backend", "endpoint", "forward", "forwarded", "location", "original", "override", "redirect", "resource",
+        "rewrite",
+        "rewritten", "rewrote", "route", "script",
     ]
-    private static let overridingEnds = ["destination", "host", "method", "override", "path", "uri", "url"]
+    private static let overridingEnds = [
+        "destination", "host", "hosts", "method", "override", "path", "pathinfo", "paths", "target", "uri", "uris",
+        "url",
+        "urls", "verb",
+    ]
 }
 
 /// The number of requests that a front of a site still accepts.

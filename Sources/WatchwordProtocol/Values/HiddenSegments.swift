@@ -54,13 +54,14 @@ public enum HiddenSegments {
     /// further slash after decoding, and no text that may be decoded in several ways. If so, `isExpected` is also asked for each
     /// text that a server may decode it to.
     public static func readTheSame(in path: ExactText, isExpected: ([UInt8]) -> Bool) -> Bool {
-        guard path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), hasValidEscapes(path),
-            let readings = readings(of: path)
-        else { return false }
+        guard path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), let readings = readings(of: path) else {
+            return false
+        }
         let slashes = path.utf8.count { $0 == UInt8(ascii: "/") }
         return readings.allSatisfy { reading in
-            // Overlong forms of a character are not valid.
-            String(validating: reading, as: UTF8.self) != nil
+            // Overlong forms of a character are not valid. The form `%u002e` of some servers is not, either.
+            String(validating: reading, as: UTF8.self).map { !$0.unicodeScalars.contains(where: isLookalike) } ?? false
+                && hasValidEscapes(reading)
                 && reading.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }
                 && reading.count { $0 == UInt8(ascii: "/") } == slashes
                 && !segments(of: reading).contains(where: mayBeDots) && isExpected(reading)
@@ -94,8 +95,16 @@ public enum HiddenSegments {
         }
     }
 
-    private static func hasValidEscapes(_ path: ExactText) -> Bool {
-        let parts = path.utf8.split(separator: UInt8(ascii: "%"), omittingEmptySubsequences: false)
+    /// Whether some servers convert the character to a dot, a slash, a backslash or a blank.
+    private static func isLookalike(_ character: Unicode.Scalar) -> Bool {
+        switch character.value {
+        case 0xA0, 0x2024...0x2026, 0x2044, 0x2215, 0x3000, 0xFF0E, 0xFF0F, 0xFF3C: true
+        default: false
+        }
+    }
+
+    private static func hasValidEscapes(_ path: [UInt8]) -> Bool {
+        let parts = path.split(separator: UInt8(ascii: "%"), omittingEmptySubsequences: false)
         return parts.dropFirst().allSatisfy { part in
             part.count >= 2 && Hexadecimal.bytes(String(decoding: part.prefix(2), as: UTF8.self)) != nil
         }

@@ -8,7 +8,7 @@ import WatchwordProtocol
     private let site = FrontSite(url: "https://h", methods: ["GET", "POST"], paths: ["/v1/", "/status"])
 
     @Test(arguments: [
-        "/v1/", "/v1/a", "/v1/a/b?c=../..", "/status", "/status?x", "/v1/100%25", "/v1/%C3%A9", "/v1/a%20b",
+        "/v1/", "/v1/a", "/v1/a/b?c=../..", "/status", "/status?x", "/v1/%C3%A9", "/v1/a%20b",
         "/v1/a;b=c",
         "/v1/a.b", "/v1//a", "/v1/{a}|b", "/v1/%2541",
     ])
@@ -26,7 +26,11 @@ import WatchwordProtocol
         "/v1/./a", "/v1/a/../b", "/a/../v1/b", "/v1/%2e%2e/status", "/v1/%2e/a", "/v1/%252e/a", "/v1/a/..",
         "/v1/..%25%32%66admin",
         "/v1/..%25252fadmin", "/v1/%25252525252fadmin", "/v1/%c0%ae%c0%ae/admin", "/v1/..%c0%afadmin",
-        "/v1/%u002e%u002e/admin",
+        "/v1/%u002e%u002e/admin", "/v1/%25u002e%25u002e/admin", "/v1/100%25", "/v1/%25u2215",
+        "/v1/%C2%A0", "/v1/%E2%80%A4%E2%80%A4/admin", "/v1/%E2%80%A5/admin", "/v1/%E2%80%A6", "/v1/..%E2%81%84admin",
+        "/v1/..%E2%88%95admin", "/v1/..%E3%80%80/admin", "/v1/%EF%BC%8E%EF%BC%8E/admin", "/v1/a%EF%BC%8F..",
+        "/v1/%EF%BC%BC",
+        "/v1/%25EF%25BC%258F",
         "/v1/%2", "/v1/%", "/v1/%zz", "/v1/a%0d%0ab", "/v1/..%20/admin", "/v1/.../admin", "/v1/..%3bx/admin",
         "/statu%73",
         "/%25%37%36%31/a", "/v1/%e9", "/v1/a%5c..%5cadmin", "/v1/a%255cb",
@@ -41,6 +45,11 @@ import WatchwordProtocol
         "X-Forwarded-Host", "X-Forwarded-Prefix", "Forwarded", "X-Host", "X-Original-Host", "X-Envoy-Original-Path",
         "Destination",
         "X-HTTP-DestinationURL", "Request-Uri", "X-HTTPMethodOverride", "X-Script-Name", "Path-Info",
+        "X-HTTP-Verb", "X-HttpVerb", "X-Request-Target", "X-Amz-Target", "X-PathInfo", "X-Paths", "X-Hosts",
+        "X-Original-Urls",
+        "X-Uris", "X-Forward", "X-Forward-To", "X-Route", "X-Resource", "X-Endpoint", "Location", "Content-Location",
+        "X-Backend",
+        "X-Accel-Redirect",
     ])
     func fieldsThatReplaceTheRequestLineAreRemoved(name: String) throws {
         let request = try frontRequest("GET /v1/ HTTP/1.1\r\nHost: h\r\n\(name): /admin\r\nX-Api-Key: 1\r\n\r\n")
