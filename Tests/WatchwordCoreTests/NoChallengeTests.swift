@@ -222,4 +222,17 @@ import WatchwordProtocol
         session.remember(login("bob", "pw"), for: space, path: "/d/y", digest: nil, now: .zero)
         #expect(isSent("/d/y"))
     }
+
+    @Test func aDirectoryIsTheSameInAnyForm() throws {
+        var session = SessionCache()
+        let space = Challenger.server(Origin(scheme: .https, host: "h", port: 443)).space(realm: "r", .httpBasic)
+        session.remember(login("bob", "pw"), for: space, path: "/", digest: nil, now: .zero)
+        func isSent(_ path: ExactText) -> Bool {
+            session.preemptiveEntry(at: Challenger(space), path: path, now: .zero) != nil
+        }
+        session.withhold(login("bob", "pw"), for: space, owner: nil, at: "/%61/x")
+        #expect(!isSent("/a/y") && !isSent("/%61/y") && isSent("/b/y"))
+        session.remember(login("bob", "pw"), for: space, path: "/a/x", digest: nil, now: .zero)
+        #expect(isSent("/a/y") && isSent("/%61/y"))
+    }
 }

@@ -113,6 +113,16 @@ import WatchwordProtocol
         #expect(OAuthRules([whole]).rule(for: url) == whole && OAuthRules([whole, inner]).rule(for: url) == nil)
     }
 
+    @Test func twoFormsOfAPathAreNotInsideEachOther() throws {
+        let long = OAuthRule(resource: "https://api.example/%61%61%61%61")
+        let short = OAuthRule(resource: "https://api.example/aaaa")
+        let narrow = OAuthRule(resource: "https://api.example/aaaa/x")
+        let rules = OAuthRules([long, short, narrow])
+        for rule in [long, short] { #expect(rules.innerPaths(of: rule) == ["/aaaa/x"]) }
+        #expect(try rules.rule(for: FetchURL("https://api.example/aaaa/x/y")) == narrow)
+        #expect(try rules.rule(for: FetchURL("https://api.example/aaaa/y")) != nil)
+    }
+
     @Test func anUnusableRuleHidesThoseForShorterPaths() throws {
         var broken = OAuthRule(resource: "https://api.example/v1")
         broken.isUsable = false

@@ -42,6 +42,17 @@ import WatchwordProtocol
         #expect(run.table.sessionCredentials(of: client, now: .zero).map(\.isDefault) == [true, true, true])
     }
 
+    @Test func aPathIsNotNarrowerBecauseOfItsForm() throws {
+        var run = TableRun()
+        for (user, path) in [("long", "/%61%61%61%61"), ("narrow", "/aaaa/x")] as [(ExactText, ExactText)] {
+            _ = run.table.give(whole(user, path: path), for: pattern, of: client, now: .zero)
+        }
+        for _ in 1...2 {
+            #expect(try sent(&run, "http://h/aaaa/x/y") == basic("narrow", "pw"))
+            #expect(try sent(&run, "http://h/aaaa/y") == basic("long", "pw"))
+        }
+    }
+
     @Test func aCredentialForOnePathIsNotProposedElsewhere() throws {
         var run = TableRun()
         _ = run.table.give(whole("one", path: "/one"), for: pattern, of: client, now: .zero)

@@ -16,6 +16,7 @@ LOGINS = [
     ("no-challenge-repeated-without-login", " ?? .send", "", "WatchwordCoreTests.NoChallengeTests"),
     ("no-challenge-asks-by-the-former", STATEMENT, "", "WatchwordCoreTests.NoChallengeTests"),
     ("no-challenge-renewed-once", "!search.situation[challenger].tokens.hasRenewed,", "", "WatchwordCoreTests.NoChallengeTests"),
+    ("withheld-in-any-form", "PathRange.path($0, covers: path)", "path.hasPrefix($0)", "WatchwordCoreTests.NoChallengeTests"),
     ("session-withheld-paths", "< maxPaths", "< 99 + maxPaths", "WatchwordCoreTests.NoChallengeTests"),
     ("attempt-on-reused-connection", "!attempt.challenge.isHandshake || !response.reusedConnection", "true",
      "WatchwordCoreTests.AgedCredentialTests"),

@@ -49,7 +49,7 @@ struct KeyringPaths: Sendable {
     ) -> Bool {
         (places[Challenger(space)] ?? []).contains { place in
             // guard: keyring-path-of-another-realm
-            place.path.utf8.count > credential.pathLength && place.pattern.matches(space)
+            PathRange.length(of: place.path) > credential.pathLength && place.pattern.matches(space)
                 // guard: keyring-path-of-another-user
                 && (user?.admits(place.account) ?? true) && PathRange.path(place.path, mayCover: requested)
         }

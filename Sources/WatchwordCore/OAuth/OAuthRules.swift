@@ -12,7 +12,9 @@ public struct OAuthRules: Sendable {
             guard let url = try? FetchURL(rule.resource) else { continue }
             byOrigin[url.origin, default: []].append((url.path, rule))
         }
-        self.rules = byOrigin.mapValues { $0.sorted { $0.path.utf8.count > $1.path.utf8.count } }
+        self.rules = byOrigin.mapValues { rules in
+            rules.sorted { PathRange.length(of: $0.path) > PathRange.length(of: $1.path) }
+        }
     }
 
     /// Returns the rule for the longest path that contains the URL; `nil` if there is none, or if its tokens cannot be obtained.
@@ -46,7 +48,8 @@ public struct OAuthRules: Sendable {
     public func innerPaths(of rule: OAuthRule) -> [ExactText] {
         guard let url = try? FetchURL(rule.resource) else { return [] }
         return (rules[url.origin] ?? []).map(\.path).filter {
-            $0 != url.path && PathRange.path(url.path, covers: $0)
+            // guard: oauth-inner-path-is-another
+            !PathRange.path($0, covers: url.path) && PathRange.path(url.path, covers: $0)
         }
     }
 }

@@ -43,7 +43,7 @@ struct SessionEntry: Sendable {
     mutating func record(_ directory: ExactText?, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
         lastUse = now
         digest = newer
-        if let directory { withheld.removeAll { directory.hasPrefix($0) } }
+        if let directory { withheld.removeAll { PathRange.path($0, covers: directory) } }
         guard let directory, !directories.contains(where: { directory.hasPrefix($0) }) else { return }
         directories.removeAll { $0.hasPrefix(directory) }
         if directories.count >= maxPaths { directories.removeFirst() }  // guard: session-paths
@@ -55,11 +55,13 @@ extension SessionEntry {
     /// - Parameter maxPaths: if there were more directories, the whole server takes their place.
     mutating func withhold(at directory: ExactText, maxPaths: Int) {
         guard !isWithheld(at: directory) else { return }
-        withheld.removeAll { $0.hasPrefix(directory) }
+        withheld.removeAll { PathRange.path(directory, covers: $0) }
         withheld = withheld.count < maxPaths ? withheld + [directory] : ["/"]  // guard: session-withheld-paths
     }
 
-    func isWithheld(at path: ExactText) -> Bool { withheld.contains { path.hasPrefix($0) } }
+    func isWithheld(at path: ExactText) -> Bool {
+        withheld.contains { PathRange.path($0, covers: path) }  // guard: withheld-in-any-form
+    }
 
     /// Replaces a token by its successor.
     mutating func replace(_ token: TokenMark, with next: LoginCredential) {

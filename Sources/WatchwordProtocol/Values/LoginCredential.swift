@@ -113,8 +113,8 @@ public struct LoginCredential: Sendable, Equatable {
         set { range.path = newValue }
     }
 
-    /// The length of the path in bytes; 0 for the whole server. A longer path is more specific.
-    public var pathLength: Int { path?.utf8.count ?? 0 }
+    /// The length of the path (`PathRange.length`); 0 for the whole server. A longer path is more specific.
+    public var pathLength: Int { path.map { PathRange.length(of: $0) } ?? 0 }
 
     /// Whether the credential has expired.
     /// - Parameter time: The wall-clock time since 1970.

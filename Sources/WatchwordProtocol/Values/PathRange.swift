@@ -34,6 +34,10 @@ public struct PathRange: Sendable, Hashable {
         return HiddenSegments.segmentReadings(of: requested)?.contains { $0.starts(with: segments) } ?? true
     }
 
+    /// The length of the path in bytes, which does not depend on the equivalent form in which it is written.
+    // guard: path-length-of-the-normal-form
+    public static func length(of path: ExactText) -> Int { normal(path).utf8.count }
+
     private static func normal(_ path: ExactText) -> ExactText {
         guard path.utf8.contains(UInt8(ascii: "%")) else { return path }
         return ExactText(String(decoding: HiddenSegments.normal(path.utf8), as: UTF8.self))
