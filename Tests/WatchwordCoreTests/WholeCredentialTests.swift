@@ -53,6 +53,22 @@ import WatchwordProtocol
         }
     }
 
+    /// Neither after a challenge, nor before one, when both logins were accepted; a fetch that names the user gets its login.
+    @Test func aPathThatMayBeThatOfANarrowerLoginIsAskedAbout() throws {
+        var run = TableRun()
+        for (user, path) in [("any", nil), ("outer", "/v1"), ("inner", "/v1/inner")] as [(ExactText, ExactText?)] {
+            _ = run.table.give(whole(user, path: path), for: pattern, of: client, now: .zero)
+        }
+        for _ in 1...2 {
+            for path in ["/v1/%25%36%39nner/x", "/v1//inner/x", "/v1/inner;a/x", "/v1%2Finner/x"] {
+                #expect(try sent(&run, "http://h\(path)") == nil, "\(path)")
+            }
+            #expect(try sent(&run, "http://h/x") == basic("any", "pw"))
+            #expect(try sent(&run, "http://h/v1/x") == basic("outer", "pw"))
+            #expect(try sent(&run, "http://h/v1/%69nner/x") == basic("inner", "pw"))
+        }
+    }
+
     @Test func aCredentialForOnePathIsNotProposedElsewhere() throws {
         var run = TableRun()
         _ = run.table.give(whole("one", path: "/one"), for: pattern, of: client, now: .zero)

@@ -24,6 +24,8 @@ CREDENTIALS = [
     ("answer-expiry", STATEMENT, "", "WatchwordCoreTests.WholeCredentialTests"),
     ("session-path", "range.isWhole) ? list : list.filter { $0.credential.covers(path) }", "range.isWhole) ? list : list",
      "WatchwordCoreTests.WholeCredentialTests"),
+    ("session-ambiguous-path", "other.pathLength > credential.pathLength", "other.pathLength < 0",
+     "WatchwordCoreTests.WholeCredentialTests"),
     ("waiting-fetch-path", "== nil", "== nil || true", "WatchwordCoreTests.WholeCredentialTests"),
     ("keyring-narrower-path-first", "16 * pathLength", "min(0, pathLength)", "WatchwordCoreTests.WholeCredentialTests"),
     ("keyring-removes-whole-secret", "KeyringSecret.text(of: credential)", "credential.secret",

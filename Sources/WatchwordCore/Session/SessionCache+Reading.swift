@@ -15,7 +15,9 @@ extension SessionCache {
             list = covering.isEmpty ? list.filter { $0.credential.scope == nil } : covering
         }
         let entry = defaultEntry(of: space, user: user, in: list, now: now)
-        guard let entry, !entry.isDoubted else { return nil }
+        guard let entry, !entry.isDoubted,
+            !mayBeNarrower(than: entry.credential, at: challenger, of: owner, user: user, path: path, now: now)
+        else { return nil }
         return isOutranked(entry, for: user, path: path, now: now) ? nil : entry.credential
     }
 
@@ -27,7 +29,27 @@ extension SessionCache {
         let fitting = waiting(for: space, owner: owner, path: path, now: now).filter {
             isMeant($0.pattern) && (user?.admits($0.credential.account) ?? true)
         }
-        return fitting.min { $0.precedes($1) }?.credential
+        guard let first = fitting.min(by: { $0.precedes($1) })?.credential,
+            !mayBeNarrower(than: first, at: Challenger(space), of: owner, user: user, path: path, now: now)
+        else { return nil }
+        return first
+    }
+
+    /// Whether a server might read `path` as one of another login, narrower than `credential`, that is not used for it because
+    /// the path is written differently. Neither login is then used. The paths that the other login excludes are not its own.
+    /// - Parameter user: the user that the fetch names, if any; logins of other users do not count.
+    private func mayBeNarrower(
+        than credential: LoginCredential, at challenger: Challenger, of owner: Partition?, user: Account?,
+        path: ExactText, now: Duration
+    ) -> Bool {
+        func isNarrower(_ other: LoginCredential) -> Bool {
+            guard let own = other.path, user?.admits(other.account) ?? true else { return false }
+            // guard: session-ambiguous-path
+            return other.pathLength > credential.pathLength && PathRange.path(own, mayCover: path)
+                && !other.covers(path) && !other.range.excluded.contains { PathRange.path($0, covers: path) }
+        }
+        return accepted.list(at: challenger, of: owner).contains { isNarrower($0.credential) && isValid($0, now) }
+            || staged[challenger].contains { $0.owner == owner && isNarrower($0.credential) && isValid($0, now) }
     }
 
     /// Returns the staged credentials for `space`, unless the same account already has an accepted credential for the
@@ -76,7 +98,11 @@ extension SessionCache {
         let all = accepted.map { ($0.number, $0.credential) } + waiting.map { ($0.number, $0.credential) }
         let named = all.filter { user?.admits($0.1.account) ?? true }
         let narrowest = named.map(\.1.pathLength).max()
-        return named.filter { $0.1.pathLength == narrowest }
+        let chosen = named.filter { $0.1.pathLength == narrowest }
+        let isClear = chosen.allSatisfy {
+            !mayBeNarrower(than: $0.1, at: challenger, of: owner, user: user, path: path, now: now)
+        }
+        return isClear ? chosen : []
     }
 
     /// Returns a password for any of these spaces, or a token if they are for Bearer. Prefers the space with the
@@ -105,8 +131,12 @@ extension SessionCache {
         let untried = waiting.filter { $0.credential.pathLength == narrowest }
             .min { $0.standing.precedes($1.standing) }?.credential
         let best = fitting.max { ($0.matchLength(of: path) ?? -1) < ($1.matchLength(of: path) ?? -1) }?.credential
-        guard let best else { return untried }
-        return untried.flatMap { $0.pathLength > best.pathLength ? $0 : nil } ?? best
+        let chosen =
+            best.map { best in untried.flatMap { $0.pathLength > best.pathLength ? $0 : nil } ?? best } ?? untried
+        guard let chosen,
+            !mayBeNarrower(than: chosen, at: challenger, of: owner, user: user, path: path, now: now)
+        else { return nil }
+        return chosen
     }
 
     /// Returns the entry whose credential may be sent before a challenge; the longest matching path wins. NTLM and
@@ -136,7 +166,11 @@ extension SessionCache {
             best = (entry, length)
         }
         if isAmbiguous { return nil }  // guard: scope-preemptive
-        return best.flatMap { user?.admits($0.entry.credential.account) ?? true ? $0.entry : nil }
+        guard let entry = best?.entry, user?.admits(entry.credential.account) ?? true else { return nil }
+        guard !mayBeNarrower(than: entry.credential, at: challenger, of: owner, user: user, path: path, now: now) else {
+            return nil
+        }
+        return entry
     }
 
     /// Returns an entry that would be sent before a challenge at another path, but not at this one (`SessionEntry.withheld`).
