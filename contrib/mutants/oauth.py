@@ -51,6 +51,8 @@ OAUTH = [
     ("path-excluded-in-any-reading", "mayCover", "covers", "WatchwordCoreTests.TokenFetchTests"),
     ("path-length-of-the-normal-form", "normal(path)", "path", "WatchwordProtocolTests.PathRangeTests"),
     ("oauth-inner-path-is-another", "!PathRange.path($0, covers: url.path)", "$0 != url.path", "WatchwordCoreTests.OAuthRulesTests"),
+    ("path-own-readings", "own.contains { one.starts(with: $0) }", "one.starts(with: own[0])",
+     "WatchwordProtocolTests.PathRangeTests"),
     ("path-hidden-segments", " && !HiddenSegments.leadUp(in: requested)", "", "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-no-redirect", "= 0", "= 5", "Tests/EndToEnd/test_browser_login_attacks.py"),
     ("oauth-listener-host", 'answer.request.host == "127.0.0.1:\\(port)"', 'answer.request.host != ""',

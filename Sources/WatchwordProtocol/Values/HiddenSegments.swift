@@ -14,14 +14,15 @@ public enum HiddenSegments {
     }
 
     /// Returns the normal form of a part of a path, in which equivalent spellings are equal: characters that need no
-    /// percent-encoding are decoded, and hexadecimal digits are in upper case (RFC 3986 section 6.2.2).
+    /// percent-encoding are decoded, those outside ASCII are encoded, and hexadecimal digits are in upper case (RFC 3986
+    /// section 6.2.2, RFC 3987 section 3.1).
     static func normal(_ text: some Collection<UInt8>) -> [UInt8] {
-        guard text.contains(UInt8(ascii: "%")) else { return Array(text) }
+        guard text.contains(where: { $0 == UInt8(ascii: "%") || $0 >= 0x80 }) else { return Array(text) }
         let bytes = Array(text)
         var (result, index) = ([UInt8](), 0)
         while index < bytes.count {
             guard let value = encodedByte(bytes, at: index) else {
-                result.append(bytes[index])
+                result += bytes[index] < 0x80 ? [bytes[index]] : bytes[index].percentEncoded
                 index += 1
                 continue
             }
@@ -138,6 +139,11 @@ extension UInt8 {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: true
         default: false
         }
+    }
+
+    fileprivate var percentEncoded: [UInt8] {
+        let digits = Array("0123456789ABCDEF".utf8)
+        return [UInt8(ascii: "%"), digits[Int(self >> 4)], digits[Int(self & 0xF)]]
     }
 
     fileprivate var asciiUppercased: UInt8 { (0x61...0x7A).contains(self) ? self & 0xDF : self }

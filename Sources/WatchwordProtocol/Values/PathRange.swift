@@ -26,12 +26,14 @@ public struct PathRange: Sendable, Hashable {
         return requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")  // guard: keyring-path
     }
 
-    /// Whether a server might read `requested` as `path` or a path below it: it may decode the path more often, join empty
-    /// segments, or ignore parameters of a segment.
+    /// Whether a server might read `requested` as `path` or a path below it: it may decode both paths more often, join their
+    /// empty segments, or ignore parameters of a segment.
     public static func path(_ path: ExactText, mayCover requested: ExactText) -> Bool {
         if Self.path(path, covers: requested) { return true }
-        let segments = normal(path).utf8.split(separator: UInt8(ascii: "/")).map(Array.init)
-        return HiddenSegments.segmentReadings(of: requested)?.contains { $0.starts(with: segments) } ?? true
+        guard let own = HiddenSegments.segmentReadings(of: path),
+            let theirs = HiddenSegments.segmentReadings(of: requested)
+        else { return true }
+        return theirs.contains { one in own.contains { one.starts(with: $0) } }  // guard: path-own-readings
     }
 
     /// The length of the path in bytes, which does not depend on the equivalent form in which it is written.
@@ -39,7 +41,7 @@ public struct PathRange: Sendable, Hashable {
     public static func length(of path: ExactText) -> Int { normal(path).utf8.count }
 
     private static func normal(_ path: ExactText) -> ExactText {
-        guard path.utf8.contains(UInt8(ascii: "%")) else { return path }
+        guard path.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 >= 0x80 }) else { return path }
         return ExactText(String(decoding: HiddenSegments.normal(path.utf8), as: UTF8.self))
     }
 }
