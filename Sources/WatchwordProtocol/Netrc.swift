@@ -46,8 +46,13 @@ public struct Netrc {
                 return record(Skipped(line: word.line, reason: reason))
             }
             switch keyword {
-            case .machine: machine = value.text
-            case .login where user == nil: user = ExactText(value.text)
+            case .machine:
+                machine = value.text
+                if machine == nil { record(Skipped(line: word.line, reason: "the host is not UTF-8 text")) }
+            case .login where user == nil:
+                user = value.text.map { ExactText($0) }
+                // guard: netrc-user-text
+                if user == nil { record(Skipped(line: word.line, reason: "the user is not UTF-8 text")) }
             case .password where password == nil: password = value.secret
             case .login, .password: record(Skipped(line: word.line, reason: "a second login or password"))
             case .account, .default, .macdef: break
@@ -118,8 +123,8 @@ private struct NetrcWords {
             quotation == .none && secret.withUnsafeBytes { $0.first == UInt8(ascii: "#") }
         }
 
-        /// The word as text. Only for hosts and users, never for passwords.
-        var text: String { secret.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+        /// The word as text; `nil` if it is not UTF-8. Only for hosts and users, never for passwords.
+        var text: String? { secret.withUnsafeBytes { String(validating: $0, as: UTF8.self) } }
     }
 
     private let bytes: UnsafeRawBufferPointer

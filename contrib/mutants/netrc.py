@@ -4,6 +4,7 @@ from .statement import STATEMENT
 
 NETRC = [
     ("netrc-over-http", "!chain.isReadable(.server(origin)), ", "", "WatchwordCoreTests.NetrcFetchTests"),
+    ("netrc-user-text", STATEMENT, "", "WatchwordProtocolTests.NetrcTests"),
     ("netrc-schemes", ", [.httpBasic, .httpDigest].contains(asked.authenticationMethod)", "",
      "WatchwordCoreTests.NetrcFetchTests"),
     ("netrc-weak-challenge", "asked.digest?.protection != .legacy && !space.lacksRealm",

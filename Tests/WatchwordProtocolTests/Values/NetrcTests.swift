@@ -45,6 +45,21 @@ import WatchwordProtocol
         #expect(found(text) == (text.contains("carol") ? ["i carol y"] : []))
     }
 
+    /// A replacement character would make another user of it.
+    @Test func textThatIsNotUTF8VoidsTheEntry() {
+        var bytes = Array("machine a login b".utf8) + [0xFC] + Array(" password S\nmachine h".utf8) + [0xE9]
+        bytes +=
+            Array(" login bob password S\nmachine b login b\u{FC} password S\nmachine c login c password ".utf8) + [
+                0xFF
+            ]
+        let netrc = bytes.withUnsafeBytes { Netrc($0) }
+        #expect(netrc.logins.map(\.user) == ["b\u{FC}", "c"])
+        #expect(
+            netrc.skipped.map { "\($0.line) \($0.reason)" } == [
+                "1 the user is not UTF-8 text", "2 the host is not UTF-8 text",
+            ])
+    }
+
     /// A malformed entry contains no login, and does not change the entries around it.
     @Test(arguments: [
         ("machine a login bob password\nmachine b login carol password S", ["b carol S"]),
