@@ -235,6 +235,16 @@ def test_each_repository_has_its_own_account(git, keep):
     assert git("get", "path=one/r.git") == {} and git("get", "path=two/r.git")["password"] == "pw-two"
 
 
+@pytest.mark.parametrize("keep", ["session", "keyring"])
+def test_a_repository_without_a_password_does_not_erase_the_login_of_the_server(git, keep):
+    git("store", "username=bob", "password=first", keep=keep)
+    for lines in [["path=a.git"], ["path=a.git", "username=bob"], ["path=a.git", "username=bob", "password=other"]]:
+        git("erase", *lines)
+        assert git("get") == {"username": "bob", "password": "first"}
+    git("erase", "path=a.git", "username=bob", "password=first")
+    assert git("get") == {}
+
+
 def test_a_login_that_git_got_for_the_whole_server_is_not_stored_again_for_a_path(git, gnome):
     git("store", "username=bob", "password=first")
     got = git("get", "path=one/r.git")

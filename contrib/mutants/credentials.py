@@ -31,6 +31,7 @@ CREDENTIALS = [
     ("keyring-removes-whole-secret", "KeyringSecret.text(of: credential)", "credential.secret",
      "Tests/EndToEnd/test_whole_credentials.py"),
     ("git-path", STATEMENT, "", "Tests/EndToEnd/test_whole_credentials.py"),
+    ("git-path-erases-no-server", "description.password != nil", "true", "Tests/EndToEnd/test_whole_credentials.py"),
     ("keyring-narrower-than-session", " context", " credential.pathLength < 0 && context",
      "WatchwordCoreTests.WholeCredentialTests"),
     ("keyring-path-of-another-user", "                && (user?.admits(place.account) ?? true) ", "                 ",

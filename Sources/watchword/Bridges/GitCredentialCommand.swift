@@ -185,9 +185,12 @@ private struct GitHelper {
         return description.user == nil || description.user == user
     }
 
-    /// Whether the credential is valid for the path of git's repository. A description without a path is about all.
+    /// Whether the credential is valid for the path of git's repository. A description without a path is about all. One with a
+    /// path is about a login for the whole server only if it contains the refused password.
     private func isInPlace(_ credential: JSON) -> Bool {
-        guard description.path != nil, let path = credential["path"]?.exactText else { return true }
+        guard description.path != nil else { return true }
+        // guard: git-path-erases-no-server
+        guard let path = credential["path"]?.exactText else { return description.password != nil }
         var scope = LoginCredential(user: "", password: Secret(capacity: 0) { _ in 0 })
         scope.path = path
         return scope.covers(description.path ?? "/")
