@@ -56,9 +56,12 @@ static char next_sign(struct reader reader) {
     return look(&reader, 0);
 }
 
-/// The parameters of a function, behind its name.
+/// The parameters of a function, behind its name. Only the next characters are read, so that the time is not quadratic.
 static const char *parameters(struct reader reader) {
-    while (reader.at < reader.length && look(&reader, 0) != '(') skip(&reader);
+    static const size_t longest = 4096;
+    if (reader.length - reader.at > longest) reader.length = reader.at + longest;
+    while (is_word(look(&reader, 0)) || is_blank(look(&reader, 0))) skip(&reader);
+    if (look(&reader, 0) != '(') return NULL;
     for (; reader.at < reader.length && look(&reader, 0) != ')'; skip(&reader)) {
         if (look(&reader, 0) == '=') return "a default value of a parameter";
         if (look(&reader, 0) == '{' || look(&reader, 0) == '[') return "destructuring";

@@ -4,6 +4,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -203,6 +204,13 @@ def test_a_silent_name_server_does_not_hold_up_an_evaluation(tmp_path):
     ("/* let a = 1; `\n*/ // class A {}\nvar r = /[/`]=>`/, s = \"let b = `\";\nlet c;", 4, "let")])
 def test_a_construct_after_ecmascript_5_is_named_with_its_line(evaluator, script, line, construct):
     assert evaluator(script).loaded == f"error line {line}: {construct} is not supported; write ECMAScript 5"
+
+
+@pytest.mark.parametrize("word", ["function ", "function(", "function;"])
+def test_the_search_for_a_construct_is_not_quadratic(evaluator, word):
+    start = time.monotonic()
+    assert "SyntaxError" in evaluator(word * 50_000).loaded
+    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("script", ["var a = ;", "function f(", "x = 'a\n';", "/* "])
