@@ -10,9 +10,12 @@ public struct AuditLimits: Sendable, Equatable {
         self.oldFiles = oldFiles
     }
 
-    /// The maximum number of events of one kind that wait to be written: enough for a second of a busy broker. Each kind has its
-    /// own share, so that refused requests do not keep out the use of a login.
-    static let queue = 512
+    /// The maximum number of events of one kind and one program that wait to be written, and the size of their texts from which
+    /// on no more are queued. Each program has its own share for each kind, so that its events keep out neither those of
+    /// another kind nor those of another program.
+    static let (queue, queueBytes) = (128, 256 << 10)
+    /// The same for all events. The shares of one program, for all kinds, are less than half of it.
+    static let (wholeQueue, wholeQueueBytes) = (8192, 16 << 20)
 }
 
 /// The reason why a line could not be written.

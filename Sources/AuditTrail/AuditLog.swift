@@ -5,10 +5,32 @@ public import WatchwordProtocol
 /// The audit log. Queues events and writes them on another thread, so that callers never wait for the disk.
 /// Thread-safe.
 public final class AuditLog: Sendable {
+    /// The events that share a part of the queue.
+    private struct Slot: Hashable {
+        let kind: AuditEvent.Kind
+        let executable: String?
+        let script: String?
+
+        init(_ event: AuditEvent) {
+            (kind, executable, script) = (event.kind, event.client?.executable, event.client?.script)
+        }
+    }
+
+    private struct Load {
+        var count = 0
+        var bytes = 0
+
+        mutating func add(_ bytes: Int) {
+            count += 1
+            self.bytes += bytes
+        }
+    }
+
     private struct Inbox {
         var events: [AuditEvent] = []
-        /// The number of queued events of each kind.
-        var queued: [AuditEvent.Kind: Int] = [:]
+        /// What is queued for each kind and program, and in all.
+        var slots: [Slot: Load] = [:]
+        var whole = Load()
         /// The number of events dropped because the queue was full.
         var dropped = 0
         var isEnabled: Bool
@@ -46,16 +68,23 @@ public final class AuditLog: Sendable {
         inbox.withLock { ($0.isEnabled, $0.limits) = (isEnabled, limits) }
     }
 
-    /// Queues an event and returns at once. If too many events of its kind are queued, the event is lost and counted.
+    /// Queues an event and returns at once. If too many events of its kind and program are queued, or too many in all, the
+    /// event is lost and counted.
     public func record(_ event: AuditEvent) {
         let isIdle = inbox.withLock { inbox in
             guard inbox.isEnabled, !inbox.hasEnded else { return false }
-            // guard: audit-queue-share
-            guard inbox.queued[event.kind, default: 0] < AuditLimits.queue else {
+            let slot = Slot(event)
+            let (load, whole) = (inbox.slots[slot] ?? Load(), inbox.whole)
+            let hasShare = load.count < AuditLimits.queue && load.bytes < AuditLimits.queueBytes  // guard: audit-queue-share
+            // guard: audit-queue-bounded
+            let hasRoom = whole.count < AuditLimits.wholeQueue && whole.bytes < AuditLimits.wholeQueueBytes
+            guard hasShare, hasRoom else {
                 inbox.dropped += 1
                 return false
             }
-            inbox.queued[event.kind, default: 0] += 1
+            let bytes = event.textBytes
+            inbox.slots[slot, default: Load()].add(bytes)
+            inbox.whole.add(bytes)
             inbox.events.append(event)
             defer { inbox.isWriting = true }
             return !inbox.isWriting
@@ -95,7 +124,7 @@ public final class AuditLog: Sendable {
                 inbox.isWriting = false
                 return nil
             }
-            defer { (inbox.events, inbox.queued, inbox.dropped) = ([], [:], 0) }
+            defer { (inbox.events, inbox.slots, inbox.whole, inbox.dropped) = ([], [:], Load(), 0) }
             return (inbox.events, inbox.dropped, inbox.limits)
         }
     }
@@ -104,5 +133,17 @@ public final class AuditLog: Sendable {
     private func recordLostEvents() {
         let lost = journal.withLock { $0.lost } + inbox.withLock { $0.dropped }
         if lost > 0 { report(.ended(lost: lost)) }
+    }
+}
+
+extension AuditEvent {
+    /// The size of the texts, which clients and servers choose. They are shortened only when the event is written.
+    fileprivate var textBytes: Int {
+        let texts = [
+            client?.name, client?.executable, client?.script, agent?.name, agent?.executable, agent?.script, fetchID,
+            origin,
+            space?.host.string, space?.realm?.string, user?.string, action, by, subject, program, reason,
+        ]
+        return texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) }
     }
 }
