@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/inet_diag.h>
 #include <linux/magic.h>
 #include <linux/netlink.h>
@@ -18,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // Returns a socket with an address of the loopback interface, or -1 with errno set.
@@ -250,6 +252,8 @@ long watchword_find_sockets(
     for (struct dirent *entry; search.examined <= limit && (entry = readdir(threads));) {
         int32_t thread = atoi(entry->d_name);
         if (thread <= 0 || thread == pid) continue;
+        // Nearly all threads share the table of the process. If that cannot be known, it is read again.
+        if (syscall(SYS_kcmp, pid, thread, KCMP_FILES, 0, 0) == 0) continue;
         snprintf(path, sizeof path, "/proc/%d/task/%d/fd", pid, thread);
         if (search_thread(&search, thread, path) == 0 || errno == ENOENT || errno == ESRCH) continue;
         int error = errno;
