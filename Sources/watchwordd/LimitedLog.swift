@@ -14,9 +14,6 @@ struct LimitedLog: LogHandler {
         }
     }
 
-    /// The limit of a message and of each value, in characters.
-    private static let longestText = 4000
-
     private var handler: StreamLogHandler
     private let limit = Limit()
 
@@ -48,12 +45,8 @@ struct LimitedLog: LogHandler {
                 event.metadata = (event.metadata ?? [:]).merging(["equal lines left out": "\(leftOut)"]) { $1 }
             }
         }
-        event.message = "\(Self.short(event.message.description))"
-        event.metadata = event.metadata?.mapValues { "\(Self.short($0.description))" }
+        event.message = "\(LogLimiter.short(event.message.description))"
+        event.metadata = event.metadata?.mapValues { "\(LogLimiter.short($0.description))" }
         handler.log(event: event)
-    }
-
-    private static func short(_ text: String) -> String {
-        text.utf8.count <= longestText ? text : "\(text.prefix(longestText))… (shortened)"
     }
 }

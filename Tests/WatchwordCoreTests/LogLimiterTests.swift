@@ -25,6 +25,19 @@ import Testing
         #expect(write("b", 1, at: 0, &limiter) == [0])
     }
 
+    @Test(arguments: ["x", "é", "€", "🔑", "e\u{301}", "x" + String(repeating: "\u{301}", count: 5000)])
+    func longTextsAreCutByBytes(part: String) {
+        let text = String(repeating: part, count: 5000)
+        let short = LogLimiter.short(text)
+        let end = "… (shortened)"
+        #expect(short.hasSuffix(end) && !short.contains("\u{fffd}"))
+        let kept = short.utf8.dropLast(end.utf8.count)
+        #expect((LogLimiter.longestText - 3...LogLimiter.longestText).contains(kept.count))
+        #expect(text.utf8.starts(with: kept))
+        let whole = String(repeating: "€", count: LogLimiter.longestText / 3)
+        #expect(LogLimiter.short(whole) == whole)
+    }
+
     @Test func theTableIsBounded() {
         var limiter = LogLimiter()
         let written = (0..<10_000).filter { limiter.leftOut(before: "\($0)", now: .zero) != nil }

@@ -183,6 +183,8 @@ BROKER = [
     ("audit-queue-share", "load.count < AuditLimits.queue", "whole.count < AuditLimits.queue", "AuditTrailTests.AuditLogTests"),
     ("audit-queue-bounded", "whole.bytes < AuditLimits.wholeQueueBytes", "whole.bytes >= 0", "AuditTrailTests.AuditLogTests"),
     ("refused-front-requests", " where event.reason != nil", "", "WatchwordCoreTests.AuditEventFilterTests"),
+    ("log-text", "bytes.index(bytes.startIndex, offsetBy: longestText)", "text.index(text.startIndex, offsetBy: longestText)",
+     "WatchwordCoreTests.LogLimiterTests"),
     ("log-limit", "line.room > 0", "line.room > -1_000_000", "WatchwordCoreTests.LogLimiterTests"),
     ("configuration-problems", "prefix(mostListed)", "prefix(.max)", "ConfigurationTests"),
     ("file-symbolic-link", "(followsLinks ? 0 : O_NOFOLLOW)", "(followsLinks ? 0 : 0)", "WatchwordProtocolTests"),

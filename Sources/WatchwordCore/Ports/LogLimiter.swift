@@ -15,10 +15,22 @@ public struct LogLimiter: Sendable {
     /// The interval at which one more is written.
     public static let interval = Duration.seconds(10)
     private static let mostMessages = 256
+    /// The limit of a message and of each value, in bytes.
+    static let longestText = 4000
 
     private var lines: [String: Line] = [:]
 
     public init() {}
+
+    /// Returns the text, or the beginning of a text that is too long.
+    public static func short(_ text: String) -> String {
+        let bytes = text.utf8
+        guard bytes.count > longestText else { return text }
+        // A character may consist of any number of scalars, and a scalar of at most four bytes.
+        var end = bytes.index(bytes.startIndex, offsetBy: longestText)  // guard: log-text
+        while UTF8.isContinuation(bytes[end]) { bytes.formIndex(before: &end) }
+        return String(Substring(text.unicodeScalars[..<end])) + "… (shortened)"
+    }
 
     /// Returns the number of equal lines that were left out before this one; `nil` if this one is to be left out.
     public mutating func leftOut(before message: String, now: Duration) -> Int? {
