@@ -1,12 +1,22 @@
 internal import Glibc
 internal import WatchwordProtocol
 
+/// renameat2(2), which the module Glibc leaves out.
+@_silgen_name("renameat2")
+private func renameat2(
+    _ oldFolder: Int32, _ old: UnsafePointer<CChar>, _ newFolder: Int32, _ new: UnsafePointer<CChar>, _ flags: UInt32
+) -> Int32
+
 /// The files of the audit log (mode 0600) in their directory (mode 0700). The directory and the files must belong to
 /// this user. Symbolic links are not followed.
 ///
 /// Each line is one write(2) with O_APPEND, so that lines of several brokers do not mix. SIGKILL can truncate a line,
 /// because Linux checks for it after each page; the next writer then starts a new line. Files are not synced to the
 /// disk: a line survives a crash of the broker, but possibly not of the machine.
+///
+/// A broker appends while it has a shared lock (flock(2)) on the file, and only if the file still has its name. Files are
+/// reduced under exclusive locks after the current file has lost its name, so that no line is written to a file after it was
+/// read. Nobody waits for a lock: if a broker is appending, the files are reduced later.
 struct AuditFolder: AuditStorage {
     /// An open file, which `deinit` closes.
     private final class File: Sendable {
@@ -35,6 +45,7 @@ struct AuditFolder: AuditStorage {
             let bytes = hasIncompleteLastLine ? [UInt8(ascii: "\n")] + line : line
             try write(bytes, to: file)
             end = size + bytes.count
+            flock(file.descriptor, LOCK_UN)
         } catch {
             // The next call opens the directory and the file again.
             (file, folder) = (nil, nil)
@@ -42,27 +53,37 @@ struct AuditFolder: AuditStorage {
         }
     }
 
-    /// Returns the current log file and its size. Opens the file again if it was moved or removed.
+    /// Returns the current log file, locked, and its size. Opens the file again if it was moved or removed.
     private mutating func current() throws(AuditFailure) -> (File, size: Int) {
         let name = StateLocation.auditFile()
-        if let file, let folder {
-            let (mine, named) = (status(file.descriptor), status(name, in: folder))
-            if let mine, let named, mine.st_ino == named.st_ino, mine.st_dev == named.st_dev {
+        var attempts = 8
+        while attempts > 0 {
+            attempts -= 1
+            let (opened, folder) = try openCurrent()
+            // A program that keeps the current file locked does not stop the log.
+            let isLocked = flock(opened.descriptor, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK || attempts == 0
+            if isLocked, let mine = status(opened.descriptor), let named = status(name, in: folder),
+                mine.st_ino == named.st_ino, mine.st_dev == named.st_dev
+            {
                 // guard: a-cut-line-of-another-broker-is-ended
-                if mine.st_size != end { hasIncompleteLastLine = lacksEnd(file.descriptor, size: mine.st_size) }
-                return (file, Int(mine.st_size))
+                if mine.st_size != end { hasIncompleteLastLine = lacksEnd(opened.descriptor, size: mine.st_size) }
+                return (opened, Int(mine.st_size))
             }
+            file = nil
         }
-        file = nil
+        throw AuditFailure("\(path)/\(name) is replaced again and again")
+    }
+
+    private mutating func openCurrent() throws(AuditFailure) -> (File, folder: File) {
+        if let file, let folder { return (file, folder) }
+        let name = StateLocation.auditFile()
         let folder = try openFolder()
         let (status, opened) = try open(name, O_RDWR | O_APPEND | O_CREAT, in: folder)
-        let descriptor = opened.descriptor
-        if status.st_mode & 0o077 != 0, fchmod(descriptor, 0o600) != 0 {
+        if status.st_mode & 0o077 != 0, fchmod(opened.descriptor, 0o600) != 0 {
             throw failure("\(path)/\(name)", "remove the access of others to", errno)
         }
-        hasIncompleteLastLine = lacksEnd(descriptor, size: status.st_size)
-        file = opened
-        return (opened, Int(status.st_size))
+        (file, end) = (opened, -1)
+        return (opened, folder)
     }
 
     /// Opens a file of this user.
@@ -97,8 +118,8 @@ struct AuditFolder: AuditStorage {
     }
 
     /// Rotates the files, unless another broker has done so.
-    /// - Returns: `false` if another broker is rotating the files now; then the line is appended to the current file,
-    ///   which may exceed its limit.
+    /// - Returns: `false` if another broker is rotating the files now, or appends to a file that would be reduced; then the
+    ///   line is appended to the current file, which may exceed its limit.
     private mutating func rotate(_ current: File, _ limits: AuditLimits) throws(AuditFailure) -> Bool {
         guard let folder, flock(folder.descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
         defer { flock(folder.descriptor, LOCK_UN) }
@@ -106,41 +127,94 @@ struct AuditFolder: AuditStorage {
         if let named = status(StateLocation.auditFile(), in: folder), let mine = status(current.descriptor),
             named.st_ino == mine.st_ino
         {
-            var rotated = 1
-            while status(StateLocation.auditFile(rotated), in: folder) != nil { rotated += 1 }
-            let isFull = rotated > limits.oldFiles
-            // Without old files, the current file is reduced.
-            if isFull { try reduce(max(limits.oldFiles - 1, 0)..<rotated, limits, in: folder) }
-            for number in stride(from: isFull ? limits.oldFiles - 2 : rotated - 1, through: 0, by: -1) {
-                try rename(StateLocation.auditFile(number), to: StateLocation.auditFile(number + 1), in: folder)
-            }
+            try finishReductions(in: folder)
+            // A file that another broker left there, or that could not be reduced.
+            guard try settle(limits, in: folder) else { return false }
+            flock(current.descriptor, LOCK_UN)
+            try rename(StateLocation.auditFile(), to: name(0), in: folder)
+            _ = try settle(limits, in: folder)
         }
         file = nil
         return true
     }
 
-    /// Replaces the oldest files by one, the last of the rotated files, with the records that have a share in it.
-    private func reduce(_ numbers: Range<Int>, _ limits: AuditLimits, in folder: File) throws(AuditFailure) {
+    /// The name of an old file. File 0 was the current file until its name was taken away.
+    private func name(_ number: Int) -> String {
+        number == 0 ? StateLocation.auditFileInRotation : StateLocation.auditFile(number)
+    }
+
+    /// Returns the number of the first file after `number` that does not exist.
+    private func end(after number: Int, in folder: File) -> Int {
+        var number = number
+        while status(name(number), in: folder) != nil { number += 1 }
+        return number
+    }
+
+    /// Gives file 0, if there is one, its place among the old files. Each step is one call of the kernel.
+    /// - Returns: `false` if another broker is appending to a file that has to be reduced.
+    private func settle(_ limits: AuditLimits, in folder: File) throws(AuditFailure) -> Bool {
+        var end = end(after: 0, in: folder)
+        guard end > 0 else { return true }
+        if end > limits.oldFiles {
+            let first = max(limits.oldFiles - 1, 0)
+            guard try reduce(first..<end, limits, in: folder) else { return false }
+            end = first + 1
+        }
+        // Without old files, the rest becomes the current file again, unless another broker has created one.
+        if limits.oldFiles == 0,
+            renameat2(
+                folder.descriptor, name(0), folder.descriptor, StateLocation.auditFile(), 1 /* RENAME_NOREPLACE */) == 0
+        {
+            return true
+        }
+        for number in stride(from: end - 1, through: 0, by: -1) {
+            try rename(name(number), to: name(number + 1), in: folder)
+        }
+        return true
+    }
+
+    /// Replaces these files, the oldest, by one with the records that have a share in it.
+    private func reduce(_ numbers: Range<Int>, _ limits: AuditLimits, in folder: File) throws(AuditFailure) -> Bool {
         var files: [File] = []
         for number in numbers.reversed() {
-            files.append(try open(StateLocation.auditFile(number), O_RDONLY, in: folder).1)
+            let file = try open(name(number), O_RDONLY, in: folder).1
+            // guard: audit-file-locked
+            guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return false }
+            files.append(file)
         }
         let new = "audit.new.jsonl"
         unlinkat(folder.descriptor, new, 0)
         let target = try open(new, O_WRONLY | O_CREAT | O_EXCL, in: folder).1
         let budget = limits.oldFiles == 0 ? limits.fileBytes / 2 : limits.fileBytes
-        let error = AuditCopy.copy(
+        var error = AuditCopy.copy(
             files.map(\.descriptor), to: target.descriptor, budget: budget, keepsNewest: limits.oldFiles > 0)
-        // The descriptors are used until here.
-        withExtendedLifetime(files) {}
+        // The other files are removed afterwards.
+        if error == 0, fsync(target.descriptor) != 0 { error = errno }
         guard error == 0 else {
             unlinkat(folder.descriptor, new, 0)
             throw failure("\(path)/\(new)", "write to", error)
         }
-        try rename(new, to: StateLocation.auditFile(limits.oldFiles), in: folder)
-        for number in numbers where number != limits.oldFiles {
-            unlinkat(folder.descriptor, StateLocation.auditFile(number), 0)
+        // From here on the new file counts, and the others do not.
+        try rename(new, to: StateLocation.reducedAuditFile(numbers.lowerBound), in: folder)
+        try finishReduction(numbers.lowerBound, in: folder)
+        // The locks end here.
+        withExtendedLifetime(files) {}
+        return true
+    }
+
+    /// Finishes what a broker began that ended meanwhile.
+    private func finishReductions(in folder: File) throws(AuditFailure) {
+        for first in 0..<StateLocation.mostAuditFiles
+        where status(StateLocation.reducedAuditFile(first), in: folder) != nil {
+            try finishReduction(first, in: folder)
         }
+    }
+
+    /// Removes the files that were reduced, the oldest first, so that no gap hides one, and names the new file as the first.
+    private func finishReduction(_ first: Int, in folder: File) throws(AuditFailure) {
+        let last = end(after: first, in: folder)
+        for number in (first..<last).reversed() { unlinkat(folder.descriptor, name(number), 0) }
+        try rename(StateLocation.reducedAuditFile(first), to: name(first), in: folder)
     }
 
     private func rename(_ from: String, to: String, in folder: File) throws(AuditFailure) {

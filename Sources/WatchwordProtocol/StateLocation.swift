@@ -12,4 +12,13 @@ public enum StateLocation {
     /// Returns the name of an audit log file in that directory: the current file for 0, rotated files for higher numbers. The
     /// higher the number, the older the file.
     public static func auditFile(_ number: Int = 0) -> String { number == 0 ? "audit.jsonl" : "audit.\(number).jsonl" }
+
+    /// The number of rotated files that the configuration allows at most, and the current one.
+    public static let mostAuditFiles = 100
+
+    /// The file that was the current one until the files were rotated, before it is `auditFile(1)`.
+    public static let auditFileInRotation = "audit.0.jsonl"
+
+    /// Returns the name of a file that replaces the rotated file of this number and all older ones.
+    public static func reducedAuditFile(_ number: Int) -> String { "audit.\(number).reduced.jsonl" }
 }

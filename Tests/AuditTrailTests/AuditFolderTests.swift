@@ -16,7 +16,11 @@ import WatchwordProtocol
     }
 
     deinit {
-        for name in ["audit.new.jsonl", "audit.jsonl", "audit.1.jsonl", "audit.2.jsonl", "audit.3.jsonl", "target"] {
+        for number in 0...2 { unlink("\(path)/audit.\(number).reduced.jsonl") }
+        for name in [
+            "audit.new.jsonl", "audit.jsonl", "audit.0.jsonl", "audit.1.jsonl", "audit.2.jsonl", "audit.3.jsonl",
+            "target",
+        ] {
             unlink("\(path)/\(name)")
         }
         for folder in [path, "\(root)/state", root] { rmdir(folder) }
@@ -37,10 +41,10 @@ import WatchwordProtocol
 
     private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
 
-    private func put(_ text: String, mode: mode_t = 0o600) {
+    private func put(_ text: String, in name: String = "audit.jsonl", mode: mode_t = 0o600) {
         mkdir("\(root)/state", 0o700)
         mkdir(path, 0o700)
-        let file = open("\(path)/audit.jsonl", O_WRONLY | O_CREAT | O_TRUNC, mode)
+        let file = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, mode)
         _ = text.withCString { write(file, $0, strlen($0)) }
         fchmod(file, mode)
         close(file)
@@ -180,6 +184,68 @@ import WatchwordProtocol
         #expect(contents("audit.2.jsonl") == "  0\n  1\n")
         #expect(contents("audit.1.jsonl") == "  2\n  3\n")
         #expect(contents() == "  4\n  5\n")
+    }
+
+    /// Returns the numbers in all files, the oldest first.
+    private var numbers: [Int] {
+        let names = (1...3).reversed().map { "audit.\($0).jsonl" } + ["audit.0.jsonl", "audit.jsonl"]
+        return names.flatMap { (contents($0) ?? "").split(separator: "\n").map { Int($0.drop { $0 == " " }) ?? -1 } }
+    }
+
+    /// Another broker has looked at the name of the file, and writes after this one has taken the name away.
+    @Test(arguments: [0, 1, 2])
+    func aLineThatIsBeingAppendedDuringRotationIsNotLost(oldFiles: Int) throws {
+        var folder = AuditFolder(path: path)
+        let limits = AuditLimits(fileBytes: 100, oldFiles: oldFiles)
+        for number in 0..<oldFiles { put("   \(number)\n", in: "audit.\(oldFiles - number).jsonl") }
+        for number in oldFiles..<5 { try folder.append(line("   \(number)"), limits) }
+        let other = open("\(path)/audit.jsonl", O_WRONLY | O_APPEND)
+        defer { close(other) }
+        #expect(flock(other, LOCK_SH) == 0)
+        try folder.append(line(String(repeating: " ", count: 99) + "5"), limits)
+        try folder.append(line("   6"), limits)
+        #expect(write(other, line("   7"), 5) == 5 && flock(other, LOCK_UN) == 0)
+        try folder.append(line("   8"), AuditLimits(fileBytes: 200, oldFiles: oldFiles))
+        try folder.append(
+            line(String(repeating: " ", count: 199) + "9"), AuditLimits(fileBytes: 600, oldFiles: oldFiles))
+        #expect(numbers.sorted() == Array(0..<10))
+    }
+
+    @Test(arguments: [0, 1, 2])
+    func anotherBrokerWithTheOldFileOpenAppendsToTheNewOne(oldFiles: Int) throws {
+        var (folder, other) = (AuditFolder(path: path), AuditFolder(path: path))
+        let limits = AuditLimits(fileBytes: 20, oldFiles: oldFiles)
+        for number in 0..<200 {
+            if number % 3 == 0 {
+                try folder.append(line("\(1000 + number)"), limits)
+            } else {
+                try other.append(line("\(1000 + number)"), limits)
+            }
+        }
+        #expect(numbers == Array((1200 - numbers.count)..<1200))
+    }
+
+    /// The files as a crash leaves them: after each step of a rotation.
+    @Test(arguments: [
+        ["audit.0": "3 4", "audit.1": "2", "audit.2": "1"],
+        ["audit.0": "3 4", "audit.1": "2", "audit.2": "1", "audit.new": "1"],
+        ["audit.0": "3 4", "audit.1.reduced": "1 2", "audit.1": "2", "audit.2": "1"],
+        ["audit.0": "3 4", "audit.1.reduced": "1 2", "audit.1": "2"],
+        ["audit.0": "3 4", "audit.1.reduced": "1 2"],
+        ["audit.0": "3 4", "audit.1": "1 2"],
+        ["audit.0": "3 4", "audit.2": "1 2"],
+        ["audit.1": "3 4", "audit.2": "1 2"],
+    ])
+    func aRotationThatWasInterruptedIsFinished(files: [String: String]) throws {
+        for (name, text) in files { put(text.replacing(" ", with: "\n") + "\n", in: "\(name).jsonl") }
+        put("5\n")
+        var folder = AuditFolder(path: path)
+        // Full, so that the files are rotated.
+        for number in 6..<9 { try folder.append(line("\(number)"), AuditLimits(fileBytes: 10, oldFiles: 2)) }
+        try folder.append(line(String(repeating: " ", count: 9) + "9"), AuditLimits(fileBytes: 10, oldFiles: 2))
+        #expect(numbers == Array(1...9))
+        #expect((0...2).allSatisfy { contents("audit.\($0).reduced.jsonl") == nil })
+        #expect(contents("audit.new.jsonl") == nil || files["audit.new"] != nil)
     }
 
     /// The file is replaced as logrotate does.

@@ -47,7 +47,7 @@ _SENTENCES = {
 def read(file: pathlib.Path) -> list[Event]:
     """Returns the last events of the log, newest first. Lines that are not JSON are skipped: a crash can truncate one."""
     found: collections.deque[Event] = collections.deque(maxlen=EVENT_LIMIT)
-    for path in (file.with_name("audit.1.jsonl"), file):
+    for path in (file.with_name("audit.1.jsonl"), file.with_name("audit.0.jsonl"), file):
         try:
             with open(path, "rb") as stream:
                 stream.seek(max(0, path.stat().st_size - READ_LIMIT_BYTES))

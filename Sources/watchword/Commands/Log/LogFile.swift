@@ -53,14 +53,21 @@ struct LogFolder {
     /// Opens all files, the oldest first.
     func open() -> [LogFile] {
         var files: [LogFile] = []
-        for number in 0... {
-            guard let file = LogFile("\(path)/\(StateLocation.auditFile(number))") else {
-                // During rotation the current file does not exist for a moment.
-                if number == 0 { continue }
-                break
-            }
+        func add(_ name: String) -> Bool {
+            guard let file = LogFile("\(path)/\(name)") else { return false }
             // A file that is rotated between two of these calls occurs twice.
             if !files.contains(where: { $0.inode == file.inode }) { files.append(file) }
+            return true
+        }
+        // During rotation the current file does not exist for a moment.
+        _ = add(StateLocation.auditFile())
+        // During rotation one number is missing, and after it also the number 0.
+        var missing = 0
+        for number in 0... {
+            if add(StateLocation.reducedAuditFile(number)) { break }
+            let name = number == 0 ? StateLocation.auditFileInRotation : StateLocation.auditFile(number)
+            missing = add(name) ? 0 : missing + 1
+            if missing == 2 { break }
         }
         return files.reversed()
     }
