@@ -30,6 +30,7 @@ struct AuditFolder: AuditStorage {
     private let path: String
     private var folder: File?
     private var file: File?
+    private var leftOut: AuditFailure?
     /// Whether the last line of the file is truncated, because a broker was killed or the disk was full.
     private var hasIncompleteLastLine = false
     /// The size of the file after the last write of this broker. If the size has changed since then, another broker has
@@ -152,7 +153,7 @@ struct AuditFolder: AuditStorage {
 
     /// Gives file 0, if there is one, its place among the old files. Each step is one call of the kernel.
     /// - Returns: `false` if another broker is appending to a file that has to be reduced.
-    private func settle(_ limits: AuditLimits, in folder: File) throws(AuditFailure) -> Bool {
+    private mutating func settle(_ limits: AuditLimits, in folder: File) throws(AuditFailure) -> Bool {
         var end = end(after: 0, in: folder)
         guard end > 0 else { return true }
         if end > limits.oldFiles {
@@ -174,16 +175,18 @@ struct AuditFolder: AuditStorage {
     }
 
     /// Replaces these files, the oldest, by one with the records that have a share in it.
-    private func reduce(_ numbers: Range<Int>, _ limits: AuditLimits, in folder: File) throws(AuditFailure) -> Bool {
+    private mutating func reduce(_ numbers: Range<Int>, _ limits: AuditLimits, in folder: File) throws(AuditFailure)
+        -> Bool
+    {
         var files: [File] = []
         for number in numbers.reversed() {
-            let file = try open(name(number), O_RDONLY, in: folder).1
+            guard let file = try openOld(name(number), in: folder) else { continue }
             // guard: audit-file-locked
             guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return false }
             files.append(file)
         }
         let new = "audit.new.jsonl"
-        unlinkat(folder.descriptor, new, 0)
+        remove(new, in: folder)
         let target = try open(new, O_WRONLY | O_CREAT | O_EXCL, in: folder).1
         let budget = limits.oldFiles == 0 ? limits.fileBytes / 2 : limits.fileBytes
         var error = AuditCopy.copy(
@@ -200,6 +203,41 @@ struct AuditFolder: AuditStorage {
         // The locks end here.
         withExtendedLifetime(files) {}
         return true
+    }
+
+    /// Opens an old file to read it. Anything else than a readable file of this user is removed or, if it is a directory with
+    /// contents, renamed; then this returns `nil`.
+    private mutating func openOld(_ name: String, in folder: File) throws(AuditFailure) -> File? {
+        do throws(CarefulFile.Failure) {
+            let file = try CarefulFile(name, in: folder.descriptor)
+            let isMine = file.status.st_uid == geteuid()
+            let opened = File(file.release())
+            if isMine { return opened }
+            leftOut = AuditFailure("\(path)/\(name) is not yours")
+        } catch {
+            switch error {
+            // Such as too many open files, which is no fault of this file.
+            case .systemCall(let number) where ![EACCES, EPERM, ENXIO, ENOENT].contains(number):
+                throw failure("\(path)/\(name)", "open", number)
+            default: leftOut = AuditFailure("\(path)/\(name) \(error.text)")
+            }
+        }
+        remove(name, in: folder)
+        return nil
+    }
+
+    private func remove(_ name: String, in folder: File) {
+        if unlinkat(folder.descriptor, name, 0) == 0 || errno == ENOENT { return }
+        if unlinkat(folder.descriptor, name, AT_REMOVEDIR) == 0 { return }
+        for number in 1...100 where renameat(folder.descriptor, name, folder.descriptor, "\(name).\(number)") == 0 {
+            return
+        }
+    }
+
+    /// Returns what was left out of the log since the previous call.
+    mutating func takeLeftOut() -> AuditFailure? {
+        defer { leftOut = nil }
+        return leftOut
     }
 
     /// Finishes what a broker began that ended meanwhile.

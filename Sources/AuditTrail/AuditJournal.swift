@@ -46,7 +46,7 @@ struct AuditJournal: Sendable {
 
     private mutating func succeeded(_ missed: Int) -> AuditReport? {
         defer { isFailing = false }
-        return isFailing ? .recovered(lost: missed) : nil
+        return isFailing ? .recovered(lost: missed) : storage.takeLeftOut().map { .leftOut($0) }
     }
 
     private mutating func failed(_ failure: AuditFailure) -> AuditReport? {
@@ -65,6 +65,8 @@ public enum AuditReport: Sendable, Equatable {
     case failed(AuditFailure)
     /// Writing succeeds again after `lost` events were lost.
     case recovered(lost: Int)
+    /// An old file, or something in its place, could not be read, and was removed.
+    case leftOut(AuditFailure)
     /// The log was closed before the loss of these events could be recorded.
     case ended(lost: Int)
 }

@@ -2,4 +2,6 @@
 protocol AuditStorage: Sendable {
     /// Appends one line, which includes its line end. Throws if the line was not completely written.
     mutating func append(_ line: [UInt8], _ limits: AuditLimits) throws(AuditFailure)
+    /// Returns why an old file could not be retained, once.
+    mutating func takeLeftOut() -> AuditFailure?
 }

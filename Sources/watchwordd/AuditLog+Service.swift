@@ -21,6 +21,8 @@ extension AuditLog {
                     metadata: ["reason": "\(failure.text)"])
             case .recovered(let lost):
                 log.notice("the audit log is written again", metadata: ["lost": "\(lost)"])
+            case .leftOut(let failure):
+                log.warning("an old file of the audit log was left out", metadata: ["reason": "\(failure.text)"])
             case .ended(let lost):
                 log.error("events are missing at the end of the audit log", metadata: ["lost": "\(lost)"])
             }

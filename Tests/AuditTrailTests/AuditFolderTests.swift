@@ -165,6 +165,31 @@ import WatchwordProtocol
         #expect(contents() == " 10\n" && contents("audit.1.jsonl") == nil)
     }
 
+    @Test(arguments: ["link", "folder", "full folder", "pipe"], [0, 1, 2])
+    func somethingInPlaceOfAnOldFileDoesNotStopTheLog(what: String, oldFiles: Int) throws {
+        put("")
+        let place = "\(path)/audit.\(max(oldFiles, 1)).jsonl"
+        switch what {
+        case "link": symlink("\(path)/target", place)
+        case "pipe": mkfifo(place, 0o600)
+        default: mkdir(place, 0o700)
+        }
+        if what == "full folder" { mkdir("\(place)/a", 0o700) }
+        var folder = AuditFolder(path: path)
+        var reports: [AuditFailure] = []
+        for number in 0..<9 {
+            try folder.append(line("  \(number)"), AuditLimits(fileBytes: 10, oldFiles: oldFiles))
+            if let report = folder.takeLeftOut() { reports.append(report) }
+        }
+        #expect(reports.count == 1)
+        #expect(numbers == Array((9 - numbers.count)..<9))
+        #expect(contents("target") == nil)
+        for number in 0...3 {
+            rmdir("\(path)/audit.\(number).jsonl.1/a")
+            rmdir("\(path)/audit.\(number).jsonl.1")
+        }
+    }
+
     @Test func aLineLargerThanTheFileLimitHasItsOwnFile() throws {
         var folder = AuditFolder(path: path)
         for text in ["large one", "large two"] { try folder.append(line(text), AuditLimits(fileBytes: 4, oldFiles: 3)) }

@@ -33,6 +33,8 @@ final class FakeStorage: AuditStorage {
 
     var kinds: [String] { events.map { $0["kind"]?.string ?? "?" } }
 
+    func takeLeftOut() -> AuditFailure? { nil }
+
     func append(_ line: [UInt8], _ limits: AuditLimits) throws(AuditFailure) {
         if gate.withLock({ $0 })?.wait(timeout: .now() + 60) == .timedOut { state.withLock { $0.hasGivenUp = true } }
         if isFull { throw AuditFailure("No space left") }

@@ -178,7 +178,7 @@ MEMORY = [
 
 BROKER = [
     ("a-cut-line-of-another-broker-is-ended", "!= end", "< 0", "AuditTrailTests"),
-    ("audit-file-locked", "LOCK_EX | LOCK_NB", "LOCK_SH | LOCK_NB", "AuditTrailTests.AuditFolderTests"),
+    ("audit-file-locked", "LOCK_EX | LOCK_NB", "LOCK_SH | LOCK_NB", "AuditTrailTests"),
     ("audit-shares", "groups[parts[small]].bytes <= budget / (parts.count - small)", "budget < 0", "AuditTrailTests"),
     ("audit-groups-bounded", "groups.count < Self.mostGroups", "groups.count >= 0", "AuditTrailTests.AuditSharesTests"),
     ("audit-queue-share", "load.count < AuditLimits.queue", "whole.count < AuditLimits.queue", "AuditTrailTests.AuditLogTests"),
