@@ -27,6 +27,9 @@ struct AuditFolder: AuditStorage {
         deinit { if descriptor >= 0 { close(descriptor) } }
     }
 
+    /// RENAME_NOREPLACE, which the module Glibc leaves out.
+    private static let noReplace: UInt32 = 1
+
     private let path: String
     private var folder: File?
     private var file: File?
@@ -164,7 +167,7 @@ struct AuditFolder: AuditStorage {
         // Without old files, the rest becomes the current file again, unless another broker has created one.
         if limits.oldFiles == 0,
             renameat2(
-                folder.descriptor, name(0), folder.descriptor, StateLocation.auditFile(), 1 /* RENAME_NOREPLACE */) == 0
+                folder.descriptor, name(0), folder.descriptor, StateLocation.auditFile(), Self.noReplace) == 0
         {
             return true
         }

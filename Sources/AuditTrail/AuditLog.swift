@@ -75,7 +75,8 @@ public final class AuditLog: Sendable {
             guard inbox.isEnabled, !inbox.hasEnded else { return false }
             let slot = Slot(event)
             let (load, whole) = (inbox.slots[slot] ?? Load(), inbox.whole)
-            let hasShare = load.count < AuditLimits.queue && load.bytes < AuditLimits.queueBytes  // guard: audit-queue-share
+            // guard: audit-queue-share
+            let hasShare = load.count < AuditLimits.queue && load.bytes < AuditLimits.queueBytes
             // guard: audit-queue-bounded
             let hasRoom = whole.count < AuditLimits.wholeQueue && whole.bytes < AuditLimits.wholeQueueBytes
             guard hasShare, hasRoom else {
