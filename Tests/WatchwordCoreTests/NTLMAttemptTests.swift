@@ -72,7 +72,7 @@ import WatchwordCore
     }
 
     @Test func anUnusableChallengeEndsTheAttemptAtAnyTime() {
-        let weak = NTLMField.unusable(.noExtendedSecurity)
+        let weak = NTLMField.unusable(.noTargetInformation)
         for before in [[Step.connect], [.connect, .response(.challenge)], []] {
             var attempt = NTLMAttempt()
             for step in before {
@@ -83,9 +83,9 @@ import WatchwordCore
                 }
             }
             attempt.receive(weak, isChallenge: false)
-            #expect(attempt.end == .unusable(.noExtendedSecurity))
+            #expect(attempt.end == .unusable(.noTargetInformation))
             attempt.receive(.challenge, isChallenge: true)
-            #expect(attempt.end == .unusable(.noExtendedSecurity), "the first reason stays")
+            #expect(attempt.end == .unusable(.noTargetInformation), "the first reason stays")
         }
     }
 
