@@ -118,8 +118,7 @@ public enum Limits {
     public static let acceptanceAge = Duration.seconds(2)
     /// The shortest pause between acceptances after which a burst of fetches counts as over.
     public static let shortestAcceptancePause = Duration.milliseconds(50)
-    /// Time for which a request counts that ended before its response, because the server may yet check its credential. For
-    /// one that this session has seen accepted it is `knownVerdictWait`.
+    /// Time for which a request counts that ended before its response, because the server may yet check its credential.
     public static let lostVerdictMemory = Duration.seconds(10)
     /// Requests to one server that may be under way with one credential: as many as there are connections, and on
     /// multiplexed ones.

@@ -82,31 +82,6 @@ import WatchwordProtocol
         #expect(attempts.isEmpty, "no password remains")
     }
 
-    @Test("Rule 22: a request with a known login that ended before its response counts for two more seconds")
-    func aRequestWithAKnownLoginThatEndedBeforeItsResponseCountsForTwoSeconds() {
-        var attempts = InFlightAttempts()
-        let login = loginAttempt(provenAt: .zero)
-        for fetch in 1...3 {
-            let isSent = attempts.begin(login, by: FetchID(number: fetch), now: .seconds(1))
-            #expect(isSent && end(&attempts, fetch, .lost, at: .seconds(1)) == [])
-        }
-        let due = .seconds(1) + Limits.knownVerdictWait
-        for (now, isSent) in [(due - .milliseconds(1), false), (due, true)] {
-            #expect(attempts.begin(login, by: FetchID(number: 4), now: now) == isSent)
-            if !isSent { #expect(attempts.nextTry(of: FetchID(number: 4)) == due) }
-            attempts.leave(FetchID(number: 4))
-        }
-    }
-
-    @Test("Rule 22: a fetch that sends its request again does not wait for its own lost one; others do")
-    func aFetchDoesNotWaitForItsOwnLostRequest() {
-        var attempts = InFlightAttempts()
-        #expect(begin(&attempts, 1))
-        #expect(end(&attempts, 1, .lost) == [])
-        #expect(!begin(&attempts, 2))
-        #expect(begin(&attempts, 1))
-    }
-
     @Test("Rule 24: the verdict of a server that one fetch chose is not that of the server another one reaches")
     func aVerdictCountsForFetchesThatReachTheSameServer() {
         var attempts = InFlightAttempts()
@@ -302,34 +277,6 @@ import WatchwordProtocol
         run.tick()
         #expect(run.transferring == [ids[2]])
         #expect(run.table.waitingCount == 0)
-    }
-
-    @Test(
-        "Rule 22: a connection that ends without a response does not free the attempt, unless nothing was sent",
-        arguments: [TransferFailure.Kind.connectionLost, .timedOut, .malformedResponse, .serverNotTrusted],
-        [true, false])
-    func aConnectionThatEndsWithoutAResponseDoesNotFreeTheAttempt(kind: TransferFailure.Kind, isSent: Bool) throws {
-        var run = try session()
-        let ids = try crowd(&run, 3)
-        var failure = TransferFailure(kind, "detail")
-        failure.hasSentRequest = isSent
-        run.fail(ids[0], failure)
-        #expect(run.transferring == (isSent && kind != .serverNotTrusted ? [] : [ids[1]]))
-    }
-
-    @Test("Rule 22: with a server that never responds, one program in two seconds sends a known login")
-    func withAServerThatNeverRespondsFewSendALogin() throws {
-        var run = try session()
-        let before = run.sent.count
-        _ = try crowd(&run)
-        var failure = TransferFailure(.connectionLost, "detail")
-        failure.hasSentRequest = true
-        for second in 0..<20 {
-            while let id = run.transferring.first { run.fail(id, failure) }
-            #expect(run.sent.count - before == 1 + second / 2)
-            run.now += .seconds(1)
-            run.tick()
-        }
     }
 
     @Test("Rule 22: a challenge of another realm neither accepts nor refuses a credential")

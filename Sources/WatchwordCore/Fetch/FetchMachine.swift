@@ -88,13 +88,12 @@ struct FetchMachine: Sendable {
         case (.ready, .timePassed), (.asking, .timePassed), (.consulting, .timePassed), (.confirming, .timePassed),
             (.needingBody, .timePassed), (.finished, .timePassed):
             nil
-        case (.transferring, .aborted(let failure)): abort(failure, .lost, &context)
-        case (.ready, .aborted(let failure)), (.asking, .aborted(let failure)),
+        case (.ready, .aborted(let failure)), (.transferring, .aborted(let failure)), (.asking, .aborted(let failure)),
             (.consulting, .aborted(let failure)), (.confirming, .aborted(let failure)),
             (.lookingUp, .aborted(let failure)), (.findingUpstreams, .aborted(let failure)),
             (.waiting, .aborted(let failure)),
             (.needingBody, .aborted(let failure)):
-            abort(failure, .none, &context)
+            abort(failure, &context)
         // No other state waits for these events.
         case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn), (_, .unanswered),
             (_, .notAsked), (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained),
@@ -159,7 +158,7 @@ struct FetchMachine: Sendable {
         body.record(failure.requestBody)
         logins.recordTunnel(failure, &context)
         // guard: attempt-lost
-        context.endAttempt(by: intent.id, failure.mayHaveSentLogin ? .lost : .none)
+        context.endAttempt(by: intent.id, failure.kind == .timedOut && failure.hasSentRequest ? .lost : .none)
         if let step = failOver(after: failure, &context) { return step }
         if failure.kind == .requestBodyGone, case .stream? = chain.hop.body {
             return take(body.sendAgain(&logins.search.situation), &context)
@@ -167,10 +166,8 @@ struct FetchMachine: Sendable {
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
 
-    private mutating func abort(
-        _ failure: FetchFailure, _ verdict: InFlightAttempts.Verdict, _ context: inout FetchContext
-    ) -> FetchStep {
-        context.endAttempt(by: intent.id, verdict)
+    private mutating func abort(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
+        context.endAttempt(by: intent.id, .lost)
         return fail(failure, &context)
     }
 
@@ -265,19 +262,5 @@ struct FetchMachine: Sendable {
         self.logins.search.situation[challenger].netrcLogins?.logins = logins
         self.logins.search.situation[challenger].netrcLogins?.source = source
         return choose(question, &context)
-    }
-}
-
-extension TransferFailure {
-    /// Whether the server or the proxy may have checked a login of the request, although no response has arrived.
-    fileprivate var mayHaveSentLogin: Bool {
-        // There was no request on the connection to the server.
-        guard hasSentRequest, kind != .serverNotTrusted else { return false }
-        return switch cause {
-        case .proxyRefused(.some), .clientCertificateRequired, .clientCertificateRefused, .channelChanged,
-            .charactersUnsupported, .ntlmChallengeUnusable:
-            false
-        default: true
-        }
     }
 }

@@ -20,8 +20,6 @@ struct AttemptWindow: Sendable {
         var endedAt: Duration?
         /// Whether the server refused a nonce of an earlier fetch, and perhaps not the password.
         var isUnclear = false
-
-        var isLost: Bool { endedAt != nil && !isUnclear }
     }
 
     /// The connections to one server that have logged in and serve no request.
@@ -65,12 +63,10 @@ struct AttemptWindow: Sendable {
 
     /// Whether one more request may be sent.
     /// - Parameters:
-    ///   - fetch: the fetch that would send it. It does not wait for a request of its own that was lost.
     ///   - origin: the server, if the login is one of the connection; `nil` for other logins.
-    func permits(_ fetch: FetchID, others: Others, on origin: Origin?, now: Duration) -> Bool {
+    func permits(others: Others, on origin: Origin?, now: Duration) -> Bool {
         if hasKeptConnection(to: origin, now: now) { return true }
-        let own = requests.count { $0.fetch == fetch && $0.isLost && $0.isAtRisk }  // guard: attempt-lost-own
-        let atRisk = atRisk - own + others.atRisk
+        let atRisk = atRisk + others.atRisk
         let isOverdue = atRisk < bound && now >= endOfPatience(others)
         if hasUnclear { return isOverdue || !requests.contains(where: \.isSecondTry) }  // guard: digest-one-second-try
         return isOverdue || atRisk < capacity(now)
@@ -79,7 +75,7 @@ struct AttemptWindow: Sendable {
     /// Returns when one more request may be sent if no verdict arrives until then; `nil` if the bound is reached.
     func nextTry(others: Others) -> Duration? {
         if atRisk + others.atRisk < bound { return endOfPatience(others) }
-        return requests.compactMap(endOfMemory).min()
+        return requests.compactMap { $0.endedAt.map { $0 + Limits.lostVerdictMemory } }.min()
     }
 
     mutating func send(_ fetch: FetchID, on origin: Origin?, now: Duration) {
@@ -107,13 +103,6 @@ struct AttemptWindow: Sendable {
     private func capacity(_ now: Duration) -> Int {
         let isFlowing = acceptedAt.map { now - $0 <= acceptancePause } ?? false  // guard: attempt-window-lapses
         return max(start(now), isFlowing ? limit : 0)
-    }
-
-    /// Returns when a request counts no more that ended without a verdict; `nil` if it is open.
-    private func endOfMemory(_ request: Request) -> Duration? {
-        // guard: attempt-lost-of-known
-        let memory = provenAt == nil || request.isUnclear ? Limits.lostVerdictMemory : Limits.knownVerdictWait
-        return request.endedAt.map { $0 + memory }
     }
 
     private var hasUnclear: Bool { requests.contains(where: \.isUnclear) }
@@ -187,7 +176,7 @@ struct AttemptWindow: Sendable {
 
     /// Forgets requests and connections that ended long ago.
     mutating func expire(now: Duration) {
-        requests = requests.filter { endOfMemory($0).map { now < $0 } ?? true }
+        requests.removeAll { $0.endedAt.map { now - $0 >= Limits.lostVerdictMemory } ?? false }
         if requests.isEmpty { limit = 0 }
         kept = kept.filter { now - $0.value.since < Limits.acceptanceAge }
     }

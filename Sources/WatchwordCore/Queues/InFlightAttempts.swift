@@ -83,7 +83,7 @@ struct InFlightAttempts: Sendable {
         attempts[challenger][index].window.expire(now: now)
         attempts[challenger][index].window.note(provenAt: login.provenAt)
         let others = others(beside: index, at: challenger)
-        guard attempts[challenger][index].window.permits(fetch, others: others, on: login.connection, now: now) else {
+        guard attempts[challenger][index].window.permits(others: others, on: login.connection, now: now) else {
             if attempts[challenger][index].waiters.isEmpty { attempts[challenger][index].waitingSince = now }
             attempts[challenger][index].waiters.append(Waiter(fetch: fetch, connection: login.connection))
             waits[fetch] = challenger
@@ -201,8 +201,9 @@ struct InFlightAttempts: Sendable {
             let provenAt = attempts[challenger][index].window.provenAt
             while let next = attempts[challenger][index].waiters.first {
                 let others = others(beside: index, at: challenger)
-                let window = attempts[challenger][index].window
-                guard window.permits(next.fetch, others: others, on: next.connection, now: now) else { break }
+                guard attempts[challenger][index].window.permits(others: others, on: next.connection, now: now) else {
+                    break
+                }
                 attempts[challenger][index].waiters.removeFirst()
                 waits[next.fetch] = nil
                 send(next.fetch, next.connection, index, challenger, now)
