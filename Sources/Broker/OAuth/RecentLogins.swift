@@ -26,13 +26,13 @@ struct RecentLogins {
         let failure: FetchFailure
         /// `nil` until the login is forgotten.
         let until: Duration?
-        /// The fetches for which it counts; `nil` for all.
-        let fetches: Set<FetchID>?
+        /// The last of the fetches for which it counts; `nil` for all.
+        let newest: FetchID?
 
         func counts(for fetch: FetchID, now: Duration) -> Bool {
             guard let until else { return true }
             // guard: oauth-failed-for-those-that-wait
-            return until > now && fetches?.contains(fetch) ?? true
+            return until > now && newest.map { fetch.number <= $0.number } ?? true
         }
     }
 
@@ -47,13 +47,14 @@ struct RecentLogins {
     }
 
     /// Records a failure for some seconds. A denied scope is recorded until the login is forgotten.
-    /// - Parameter fetches: if a person was asked to log in, the fetches that waited for it. Others begin a login of their own.
+    /// - Parameter newest: if a person was asked to log in, the newest fetch. Later ones did not wait for this login, and
+    ///   begin one of their own.
     mutating func record(
-        _ failure: FetchFailure, of machine: TokenMachine, for fetches: Set<FetchID>?, now: Duration
+        _ failure: FetchFailure, of machine: TokenMachine, for newest: FetchID?, now: Duration
     ) {
         failures = failures.filter { $0.value.until.map { $0 > now } ?? true }
         failures[machine.query.purpose] = Failure(
-            failure: failure, until: machine.isDenied ? nil : now + Self.failureTime, fetches: fetches)
+            failure: failure, until: machine.isDenied ? nil : now + Self.failureTime, newest: newest)
         // A login for this page without the scope would lead to the same denial.
         if machine.isDenied { refuse(machine.query.page, failure, concernsTable: false, now: now) }
     }

@@ -141,10 +141,7 @@ final class TokenDesk {
 
     private func read(_ key: TokenGrant.Key, _ number: Int) {
         let search = searches[number]
-        // A program without consent does not open the window of the keyring.
-        // guard: oauth-unlock-with-consent
-        let mayAsk = search.map { $0.machine.mayAsk && $0.machine.query.isConsented } ?? false
-        grants.find(key, of: search?.purpose.owner, mayAsk: mayAsk) { [reference] grant in
+        grants.find(key, of: search?.purpose.owner, mayAsk: search?.machine.mayAsk == true) { [reference] grant in
             reference.post { $0.advance(number, .found(grant)) }
         }
     }
@@ -213,7 +210,7 @@ final class TokenDesk {
         case .failed(let failure):
             context.log.notice(
                 "no token", metadata: ["resource": "\(search.resource)", "reason": "\(failure.text)"])
-            let waited = search.hasAsked ? Set(search.waiting.fetches.keys) : nil
+            let waited = search.hasAsked ? fetches.table.newestFetch : nil
             recent.record(failure, of: search.machine, for: waited, now: context.now)
             client.forgetDocuments()
         case .login, .nothing, .needsConsent: break
