@@ -90,15 +90,13 @@ extension NTLMChallenge.Problem {
         case .tooLong: "its challenge (type 2 message) is too long"
         case .noExtendedSecurity:
             "its challenge (type 2 message) lacks the flag for extended session security, without which libcurl makes LM and NTLMv1 responses, which reveal the password, and none for NTLMv2"
-        case .noTargetInformation:
-            "its challenge (type 2 message) contains no target information, without which libcurl makes LM and NTLMv1 responses, which reveal the password, and none for NTLMv2"
         }
     }
 
     fileprivate var advice: String {
         switch self {
         case .malformed, .tooLong: "use another scheme, or report it to the server's administrator"
-        case .noExtendedSecurity, .noTargetInformation:
+        case .noExtendedSecurity:
             "enable it there, or use another scheme; if the server usually sends it, someone on the network may have changed its challenge"
         }
     }

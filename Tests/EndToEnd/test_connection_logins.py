@@ -113,7 +113,7 @@ def asks_for(challenge, *more):
     return server, lambda: [base64.b64decode(text.split()[1])[8] for text in server.authorizations if text]
 
 
-@pytest.mark.parametrize("challenge", [type2(0x8205), type2(0x88205), type2(0x808205), type2(names=b"")])
+@pytest.mark.parametrize("challenge", [type2(0x8205), type2(0x808205), type2(0x808205, b"")])
 def test_rule_n8_nothing_weaker_than_ntlmv2_is_sent(stage, broker, challenge):
     replies = [response(401, b"", "WWW-Authenticate: NTLM"), response(401, b"", f"WWW-Authenticate: {challenge}")]
     with contextlib.closing(ScriptedServer(lambda request: replies.pop(0) if len(replies) > 1 else replies[0])) as server:
@@ -121,6 +121,18 @@ def test_rule_n8_nothing_weaker_than_ntlmv2_is_sent(stage, broker, challenge):
         error = client.fetch(server.url)["error"]
         assert error["data"]["kind"] == "notSupported" and "NTLMv1" in error["message"] and len(asked) == 1
         assert [base64.b64decode(text.split()[1])[8] for text in server.authorizations if text] == [1]
+
+
+@pytest.mark.parametrize("challenge", [type2(0x88205), type2(names=b"")])
+def test_rule_n8_a_challenge_without_target_information_is_answered_with_ntlmv2(stage, broker, challenge):
+    replies = [response(401, b"", "WWW-Authenticate: NTLM"), response(401, b"", f"WWW-Authenticate: {challenge}"), response(200, b"in")]
+    with contextlib.closing(ScriptedServer(lambda request: replies.pop(0))) as server:
+        client, asked = asking(stage, broker, lambda question: password_answer("TESTDOM\\alice", "hunter2"))
+        assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 1
+        _, first, answer = [base64.b64decode(text.split()[1] if text else "") for text in server.authorizations]
+        assert (first[8], answer[8]) == (1, 3)
+        length, start = struct.unpack_from("<HxxI", answer, 20)
+        assert length > 24 and answer[start + 16:start + 24] == bytes([1, 1, 0, 0, 0, 0, 0, 0])
 
 
 def test_rule_n8_one_answer_is_one_attempt(stage, broker):

@@ -19,9 +19,9 @@ import WatchwordProtocol
         return "HTTP/\(version) \(status) Who\r\n\(field): \(value)\r\n\(more)Content-Length: 4\r\n\r\nnope"
     }
 
-    /// A CHALLENGE_MESSAGE with these flags, and a list of target information with one name unless `isEmpty`.
-    private static func type2(flags: UInt32 = 0x0088_8205, isEmpty: Bool = false) -> String {
-        let list: [UInt8] = isEmpty ? [] : [2, 0, 2, 0, 0x44, 0, 0, 0, 0, 0]
+    /// A CHALLENGE_MESSAGE with these flags and this list of target information, by default with one name.
+    private static func type2(flags: UInt32 = 0x0088_8205, list: [UInt8] = [2, 0, 2, 0, 0x44, 0, 0, 0, 0, 0]) -> String
+    {
         let fields: [UInt8] = [UInt8(list.count), 0, UInt8(list.count), 0, 48, 0, 0, 0]
         let flags = (0..<4).map { UInt8(flags >> (8 * $0) & 0xFF) }
         let message =
@@ -46,24 +46,27 @@ import WatchwordProtocol
         return request
     }
 
-    /// The numbers of the messages over all connections, in order.
-    private func messages(_ server: ScriptedServer) -> [UInt8] {
+    /// The messages over all connections, in order.
+    private func sent(_ server: ScriptedServer) -> [[UInt8]] {
         server.heard.joined().split(separator: "\r\n").compactMap { line in
             guard let value = line.range(of: "uthorization: NTLM ") else { return nil }
-            return Data(base64Encoded: String(line[value.upperBound...]))?.dropFirst(8).first
+            return Data(base64Encoded: String(line[value.upperBound...])).map { Array($0) }
         }
     }
+
+    /// The numbers of the messages.
+    private func messages(_ server: ScriptedServer) -> [UInt8] { sent(server).map { $0[8] } }
 
     private func outcome(_ place: Place, _ server: ScriptedServer) async throws -> TransferPort.Outcome {
         try await withEngine { await $0.exchange(request(place, server.port)) }
     }
 
-    /// libcurl alone answers each of the first four with an LM and an NTLMv1 response, of 24 bytes each.
+    /// libcurl alone answers each of the first two with an LM and an NTLMv1 response, of 24 bytes each.
     @Test(
         arguments: Place.allCases,
         [
-            type2(flags: 0x0000_8205), type2(flags: 0x0008_8205), type2(flags: 0x0080_8205), type2(isEmpty: true),
-            "NTLM !!!", "NTLM TlRMTVNTUAA=",
+            type2(flags: 0x0000_8205), type2(flags: 0x0080_8205), type2(flags: 0x0080_8205, list: []), "NTLM !!!",
+            "NTLM TlRMTVNTUAA=",
         ])
     func aChallengeThatIsNotForVersion2IsNotAnswered(place: Place, value: String) async throws {
         let server = ScriptedServer([.bytes(Self.challenge(place, value)), okay])
@@ -72,6 +75,33 @@ import WatchwordProtocol
         #expect(failure?.cause == .ntlmChallengeUnusable && failure?.detail.contains("type 2") == true)
         #expect(failure?.detail.contains(place == .server ? "http://127.0.0.1" : "the proxy at 127.0.0.1") == true)
         #expect(messages(server) == [1])
+    }
+
+    /// An NTLMv1 response has 24 bytes, and an NTLMv2 response a blob behind its first 16.
+    @Test(
+        "Rule N8: every response is NTLMv2, whatever the flags and the target information are",
+        arguments: Place.allCases,
+        [[2, 0, 2, 0, 0x44, 0, 0, 0, 0, 0], [], [0, 0, 0, 0], [7]])
+    func everyResponseIsOfVersion2(place: Place, list: [UInt8]) async throws {
+        // Bit 0 is Unicode, bit 7 the LM key, bit 9 NTLM; then extended session security and target information.
+        for flags: UInt32 in [0x8205, 0x8204, 0x8285, 0x8005, 0] {
+            for security: UInt32 in [0, 0x0008_0000, 0x0080_0000, 0x0088_0000] {
+                let server = ScriptedServer([
+                    .bytes(Self.challenge(place, Self.type2(flags: flags | security, list: list))), okay,
+                ])
+                defer { server.stop() }
+                _ = try await outcome(place, server)
+                let isAnswered = security == 0x0008_0000 || security == 0x0088_0000 && list != [7]
+                #expect(messages(server) == (isAnswered ? [1, 3] : [1]))
+                for answer in sent(server).dropFirst() {
+                    let (length, start) = (
+                        Int(answer[20]) + 256 * Int(answer[21]), Int(answer[24]) + 256 * Int(answer[25])
+                    )
+                    try #require(length > 24 && start + length <= answer.count)
+                    #expect(answer[(start + 16)...].starts(with: [1, 1, 0, 0, 0, 0, 0, 0]))
+                }
+            }
+        }
     }
 
     @Test func aMessageHiddenBehindAnotherIsRecognised() async throws {

@@ -72,7 +72,7 @@ import WatchwordCore
     }
 
     @Test func anUnusableChallengeEndsTheAttemptAtAnyTime() {
-        let weak = NTLMField.unusable(.noTargetInformation)
+        let weak = NTLMField.unusable(.noExtendedSecurity)
         for before in [[Step.connect], [.connect, .response(.challenge)], []] {
             var attempt = NTLMAttempt()
             for step in before {
@@ -83,9 +83,9 @@ import WatchwordCore
                 }
             }
             attempt.receive(weak, isChallenge: false)
-            #expect(attempt.end == .unusable(.noTargetInformation))
+            #expect(attempt.end == .unusable(.noExtendedSecurity))
             attempt.receive(.challenge, isChallenge: true)
-            #expect(attempt.end == .unusable(.noTargetInformation), "the first reason stays")
+            #expect(attempt.end == .unusable(.noExtendedSecurity), "the first reason stays")
         }
     }
 

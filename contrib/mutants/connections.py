@@ -78,7 +78,7 @@ CONNECTIONS = [
 
 NTLM = [
     ("ntlm-extended-security", "& Self.extendedSecurity !", ">", "WatchwordCoreTests.NTLMChallengeTests"),
-    ("ntlm-target-information", ">", ">=", "WatchwordCoreTests.NTLMChallengeTests"),
+    ("ntlm-target-information", "& Self.targetInformation !", ">", "WatchwordCoreTests.NTLMChallengeTests"),
     ("ntlm-challenge-is-looked-at", STATEMENT, "_ = ntlm.receive(line, of: headers)", "TransfersTests.NTLMAttemptOnTheWireTests"),
     ("ntlm-one-answer", "ended(.refused)", "challenged", "WatchwordCoreTests.NTLMAttemptTests"),
     ("ntlm-one-connection", "index in attempts.indices { _ = attempts[index].attempt.connect() ", "_ in attempts.indices {",

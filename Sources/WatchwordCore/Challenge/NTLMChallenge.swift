@@ -3,10 +3,11 @@ internal import WatchwordProtocol
 /// The parts of an NTLM challenge (type 2 message) that decide which response libcurl makes (MS-NLMP section 2.2.1.2;
 /// libcurl 7.88.1, lib/vauth/ntlm.c).
 ///
-/// Without target information libcurl sends an LM and an NTLMv1 response, which can be reversed with rainbow tables.
-/// The message is therefore checked before libcurl answers it, at least as strictly as libcurl parses it.
+/// Without extended session security libcurl sends an LM and an NTLMv1 response, which can be reversed with rainbow tables;
+/// with it, an NTLMv2 response, also if the target information is missing or empty. The message is therefore checked
+/// before libcurl answers it, at least as strictly as libcurl parses it.
 public struct NTLMChallenge: Sendable, Equatable {
-    /// The target information (AV_PAIR list) of the message.
+    /// The target information (AV_PAIR list) of the message. Empty if the flag for it is not set: libcurl then ignores the list.
     public let targetInformation: [UInt8]
 
     /// The reason why a message must not be answered.
@@ -17,8 +18,6 @@ public struct NTLMChallenge: Sendable, Equatable {
         case tooLong
         /// The flag for extended session security is not set.
         case noExtendedSecurity
-        /// The flag for target information is not set, or the list is empty.
-        case noTargetInformation
     }
 
     /// Parses the base64 text after `NTLM` in a header field.
@@ -37,14 +36,16 @@ public struct NTLMChallenge: Sendable, Equatable {
         // The flags follow the fields of the target name, the target information follows eight reserved bytes.
         guard let flags = message.number(at: 20, bytes: 4), message.count >= 32 else { throw .malformed }
         guard flags & Self.extendedSecurity != 0 else { throw .noExtendedSecurity }  // guard: ntlm-extended-security
-        guard flags & Self.targetInformation != 0 else { throw .noTargetInformation }
-        guard let length = message.number(at: 40, bytes: 2), let start = message.number(at: 44, bytes: 4) else {
-            throw .malformed
+        // guard: ntlm-target-information
+        guard flags & Self.targetInformation != 0 else {
+            targetInformation = []
+            return
         }
-        guard length > 0 else { throw .noTargetInformation }  // guard: ntlm-target-information
-        guard start >= 48, start + length <= message.count else { throw .malformed }
-        targetInformation = Array(message[start..<(start + length)])
-        guard Self.isWellFormed(targetInformation) else { throw .malformed }
+        guard let length = message.number(at: 40, bytes: 2), let start = message.number(at: 44, bytes: 4),
+            length == 0 || start >= 48 && start + length <= message.count
+        else { throw .malformed }
+        targetInformation = length == 0 ? [] : Array(message[start..<(start + length)])
+        guard length == 0 || Self.isWellFormed(targetInformation) else { throw .malformed }
     }
 
     /// NTLMSSP_NEGOTIATE_EXTENDED_SESSIONSECURITY; libcurl calls it NTLM2_KEY.
