@@ -136,6 +136,11 @@ static inline CURLcode watchword_curl_easy_set_closing_function(CURL *easy, curl
     return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, function);
 }
 
+// libcurl calls `function` with its reports and the bytes it receives and sends, while CURLOPT_VERBOSE is set.
+static inline CURLcode watchword_curl_easy_set_report_function(CURL *easy, curl_debug_callback function) {
+    return curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, function);
+}
+
 // Opens a socket with close-on-exec, which libcurl 7.88 does not set.
 static inline curl_socket_t watchword_curl_socket(const struct curl_sockaddr *address) {
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);

@@ -16,6 +16,8 @@ struct ConnectionRecord {
     private(set) var changedChannel: [UInt8]??
     /// The sockets that libcurl has opened since the last request.
     private var opened: [Int32] = []
+    /// The connection that the last request was sent on.
+    private var current: ConnectionEnds?
     /// Whether a connection in use before was not used, because it has received bytes that belong to no request.
     private(set) var hasStrayInput = false
 
@@ -49,12 +51,17 @@ struct ConnectionRecord {
     /// (RFC 9112 section 9.2).
     mutating func isQuiet(_ ends: ConnectionEnds, _ easy: EasyHandle, _ connections: OpenConnections) -> Bool {
         let isNew = !opened.isEmpty && connections.add(ends, among: opened, proxy)
-        opened = []
+        (opened, current) = ([], ends)
         // A https proxy has just sent session tickets, which cannot be told from data here.
         if isNew && proxy != nil { return true }
         hasStrayInput = connections.hasInput(
             on: ends, isNew: isNew, watchword_curl_easy_get_ssl(easy.pointer).map { OpaquePointer($0) })
         return !hasStrayInput  // guard: input-before-the-request
+    }
+
+    /// Lets no further request use the connection.
+    func giveUp(in connections: OpenConnections) {
+        if let current { connections.giveUp(current) }
     }
 
     /// Whether the server certificate of the connection that `easy` uses has the hash that the login is bound to.

@@ -21,6 +21,10 @@ extension EasyHandle {
             // guard: address-of-a-connection-from-before
             return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         })
+        try set(report: { _, kind, bytes, count, owner in
+            CurlTransfer.at(owner).hear(kind, UnsafeRawBufferPointer(start: bytes, count: count))
+            return 0
+        })
         try set(context: { _, context, owner in
             guard let context else { return CURLE_SSL_CONNECT_ERROR }
             return CurlTransfer.at(owner).prepare(OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
@@ -44,7 +48,7 @@ extension CurlTransfer {
         let owner = Unmanaged.passUnretained(self).toOpaque()
         for option in [
             CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_OPENSOCKETDATA, CURLOPT_SSL_CTX_DATA,
-            CURLOPT_PREREQDATA,
+            CURLOPT_PREREQDATA, CURLOPT_DEBUGDATA,
         ] { try easy.set(option, pointer: owner) }
         if source != nil {
             try easy.set(CURLOPT_READDATA, pointer: owner)

@@ -27,6 +27,8 @@ final class CurlTransfer {
     var waiting: LoopTimer?
     /// The bytes of requests that were sent before the last header section.
     private var answeredBytes = 0
+    /// The bytes that libcurl has received since the last header section.
+    private var receivedBytes = 0
     /// Receives this transfer when its response is ready for delivery.
     private let readyResponses: ReadyResponses
 
@@ -211,6 +213,7 @@ final class CurlTransfer {
     func maySend(to address: UnsafePointer<CChar>?, port: Int32, from own: UnsafePointer<CChar>?, _ ownPort: Int32)
         -> Bool
     {
+        listen(false)
         let isAdmitted =
             connections.gate.isOpen
             || connections.admit(address.flatMap { NetworkAddress(String(cString: $0)) }, port: Int(port))
@@ -267,6 +270,7 @@ final class CurlTransfer {
         guard appended == .edge else { return true }
         if head.headers.isComplete {
             answeredBytes = easy.number(CURLINFO_REQUEST_SIZE)
+            listen(headers.status >= 200 && head.isFinalPeer)
             if head.headers.status == 401 { connections.recordEndPoint(on: easy) }
         }
         guard !head.isUnrequestedSwitch, head.framingProblem == nil, hasSafeContentCoding || isBodyUnneeded else {
@@ -279,6 +283,29 @@ final class CurlTransfer {
             if job.request.options.awaitsBody, !head.isSwitch { readyResponses.begun.append(self) } else { startFlow() }
         }
         return true
+    }
+
+    /// Makes libcurl report what it does, from the end of a response's header section to the next request. Before that it would
+    /// report credentials.
+    private func listen(_ isListening: Bool) {
+        receivedBytes = 0
+        try? easy.set(CURLOPT_VERBOSE, isListening)
+    }
+
+    /// Gives the connection up if libcurl drops bytes behind the end of a response, which would belong to no request.
+    func hear(_ kind: curl_infotype, _ bytes: UnsafeRawBufferPointer) {
+        switch kind {
+        case CURLINFO_DATA_IN:
+            // In a login, libcurl drops them without a report.
+            receivedBytes += bytes.count
+            let length = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+            guard length >= 0, receivedBytes > length else { return }
+        case CURLINFO_TEXT:
+            let isExcess = ["Excess found", "Leftovers after chunking"].contains { bytes.starts(with: $0.utf8) }
+            guard isExcess else { return }
+        default: return
+        }
+        pool.map { connections.giveUp(in: $0.connections) }  // guard: input-behind-the-response
     }
 
     /// Whether the whole body is worth waiting for, if some of it has been received.

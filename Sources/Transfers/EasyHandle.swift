@@ -102,6 +102,11 @@ struct EasyHandle {
         try check(watchword_curl_easy_set_closing_function(pointer, function), CURLOPT_CLOSESOCKETFUNCTION)
     }
 
+    /// libcurl calls `function` with its reports, and with what it receives and sends, while CURLOPT_VERBOSE is set.
+    func set(report function: curl_debug_callback) throws(TransferFailure) {
+        try check(watchword_curl_easy_set_report_function(pointer, function), CURLOPT_DEBUGFUNCTION)
+    }
+
     /// `function` opens every socket of the transfer.
     func set(socket function: curl_opensocket_callback) throws(TransferFailure) {
         try check(watchword_curl_easy_set_socket_function(pointer, function), CURLOPT_OPENSOCKETFUNCTION)

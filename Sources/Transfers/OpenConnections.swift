@@ -39,6 +39,9 @@ final class OpenConnections {
         return true
     }
 
+    /// Makes `hasInput` true for a connection, which libcurl closes then.
+    func giveUp(_ connection: ConnectionEnds) { entries[connection] = nil }
+
     /// Called by libcurl in place of close(2).
     func close(_ socket: Int32) -> Int32 {
         if let connection = ends.removeValue(forKey: socket) { entries[connection] = nil }
@@ -51,8 +54,8 @@ final class OpenConnections {
     ///   - isNew: whether no request was sent on it yet. Then its end is left to libcurl, which finds out the reason.
     ///   - tls: OpenSSL's `SSL` of the innermost TLS connection, if any.
     func hasInput(on connection: ConnectionEnds, isNew: Bool, _ tls: OpaquePointer?) -> Bool {
-        guard let entry = entries[connection] else { return true }
         if let tls, Self.isMultiplexed(tls) { return false }
+        guard let entry = entries[connection] else { return true }
         var byte: UInt8 = 0
         let received = recv(entry.socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
         let isQuiet = received < 0 && errno == EAGAIN

@@ -20,8 +20,7 @@ import WatchwordProtocol
     }
 
     /// A CHALLENGE_MESSAGE with these flags and this list of target information, by default with one name.
-    private static func type2(flags: UInt32 = 0x0088_8205, list: [UInt8] = [2, 0, 2, 0, 0x44, 0, 0, 0, 0, 0]) -> String
-    {
+    static func type2(flags: UInt32 = 0x0088_8205, list: [UInt8] = [2, 0, 2, 0, 0x44, 0, 0, 0, 0, 0]) -> String {
         let fields: [UInt8] = [UInt8(list.count), 0, UInt8(list.count), 0, 48, 0, 0, 0]
         let flags = (0..<4).map { UInt8(flags >> (8 * $0) & 0xFF) }
         let message =

@@ -80,21 +80,53 @@ import WatchwordProtocol
 
     /// In one packet with the response, and for each kind of end of a response.
     @Test(
-        "Rule L14: bytes behind a response are not the next one",
-        arguments: [
-            "200 OK\r\nContent-Length: 2\r\n\r\nok", "204 No\r\n\r\n", "304 Not\r\n\r\n",
-            "200 OK\r\nContent-Length: 0\r\n\r\n",
-            "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
-            "401 No\r\nWWW-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno",
-        ])
-    func bytesBehindAResponseAreNotTheNextOne(response: String) async throws {
-        let both = "HTTP/1.1 \(response)\(Self.injected)"
-        let server = ScriptedServer([.bytes(both), okay], [okay, .hold])
+        "Rule L14: bytes behind the end of a response close the connection", arguments: ends,
+        [injected, "\r\n", "x", ""])
+    func bytesBehindAResponseCloseTheConnection(
+        end: (method: String, response: String), stray: String
+    ) async throws {
+        let both = "HTTP/1.1 \(end.response)\(stray)"
+        let isClean = stray.isEmpty
+        let server = ScriptedServer([.bytes(both), okay, .hold], [okay, .hold])
         defer { server.stop() }
         try await withEngine { engine in
-            #expect(await engine.exchange(request(server.url)).text != "INJECTED")
+            let text = await engine.exchange(request(server.url, end.method)).text
+            #expect(text == "" || text == "ok" || text == "no")
             #expect(await engine.exchange(request(server.url)).text == "ok")
+            #expect(engine.figures.connectionsOpened == (isClean ? 1 : 2))
         }
+        #expect(requests(server) == (isClean ? [2] : [1, 1]))
+    }
+
+    private static let ends = [
+        ("GET", "200 OK\r\nContent-Length: 2\r\n\r\nok"), ("GET", "204 No\r\n\r\n"), ("GET", "304 Not\r\n\r\n"),
+        ("GET", "304 Not\r\nContent-Length: 5\r\n\r\n"), ("GET", "200 OK\r\nContent-Length: 0\r\n\r\n"),
+        ("POST", "201 OK\r\nContent-Length: 0\r\n\r\n"), ("GET", "103 Early\r\n\r\nHTTP/1.1 204 No\r\n\r\n"),
+        ("HEAD", "200 OK\r\nContent-Length: 5\r\n\r\n"), ("HEAD", "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        ("GET", "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
+        ("GET", "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: y\r\n\r\n"),
+        ("GET", "401 No\r\nWWW-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno"),
+        ("GET", "401 No\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"),
+        ("GET", "302 There\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
+    ]
+
+    /// The server's next answer is a response to the next request, also in the middle of a login.
+    @Test(
+        "Rule L14: bytes behind a challenge of NTLM start the login again",
+        arguments: [
+            "Content-Length: 0\r\n\r\n", "Content-Length: 2\r\n\r\nno",
+            "Transfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+        ])
+    func bytesBehindAChallengeOfNTLM(body: String) async throws {
+        let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: \(NTLMAttemptOnTheWireTests.type2())\r\n\(body)"
+        let server = ScriptedServer([.bytes(challenge + Self.injected), okay], [.bytes(challenge), okay, .hold])
+        defer { server.stop() }
+        var request = request(server.url)
+        request.identity = .number(1)
+        request.handshake = Handshake(
+            scheme: .ntlm, target: .origin, user: "alice", domain: "DOM", password: secret("geheim"))
+        try await withEngine { #expect(await $0.exchange(request).text == "ok") }
+        #expect(requests(server) == [1, 2])
     }
 
     @Test func aForwardingProxyAnswersOneRequestAtATime() async throws {

@@ -100,6 +100,7 @@ ADDRESSES = [
     ("broken-body-in-between", STATEMENT, "", "Tests/EndToEnd/test_framing.py"),
     ("rspauth-over-the-body", STATEMENT, "return true", "Tests/EndToEnd/test_framing.py"),
     ("input-before-the-request", "!hasStrayInput", "true", "TransfersTests.StrayInputTests"),
+    ("input-behind-the-response", STATEMENT, "", "TransfersTests.StrayInputTests"),
     ("address-of-a-connection-from-before", "CURL_PREREQFUNC_ABORT", "CURL_PREREQFUNC_OK", "TransfersTests.ConnectionGateTests"),
 ]
 
