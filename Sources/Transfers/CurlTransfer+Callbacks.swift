@@ -35,8 +35,8 @@ extension EasyHandle {
         try set(CURLOPT_HEADERFUNCTION) { bytes, _, count, owner in
             let transfer = CurlTransfer.at(owner)
             guard transfer.record(header: UnsafeRawBufferPointer(start: bytes, count: count)) else { return 0 }
-            // An empty line would end the response; libcurl ignores this one.
-            if transfer.hidesEndOfSection() { bytes?.pointee = CChar(UInt8(ascii: ":")) }
+            // libcurl ignores a line without a name.
+            if transfer.hidesLine() { bytes?.pointee = CChar(UInt8(ascii: ":")) }
             return count
         }
     }

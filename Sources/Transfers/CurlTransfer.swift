@@ -171,10 +171,11 @@ final class CurlTransfer {
         return head.passesRefusalByte()
     }
 
-    /// Whether libcurl, which takes the end of an interim response to CONNECT for the end of the response, has to be kept from
-    /// seeing it.
-    func hidesEndOfSection() -> Bool {
-        guard head.isInterimOfTunnel, interimBytes == nil else { return false }
+    /// Whether libcurl has to be kept from seeing a line of an interim response to CONNECT: it takes the end and the fields of
+    /// that response for those of the final one.
+    func hidesLine() -> Bool {
+        guard head.isInterimOfTunnel, !headers.isAtStart, interimBytes == nil else { return false }
+        guard headers.isComplete else { return true }
         interimBytes = 0
         // libcurl takes a second status line for an invalid field, unless it does not pass it on.
         return (try? easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)) != nil

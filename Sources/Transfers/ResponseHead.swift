@@ -27,8 +27,8 @@ struct ResponseHead {
         headers = ResponseHeaders()
     }
 
-    /// Whether a response to CONNECT has ended that another one follows (RFC 9110 section 15.2).
-    var isInterimOfTunnel: Bool { !isFinalPeer && headers.isComplete && (100...199).contains(headers.status) }
+    /// Whether this is a response to CONNECT that another one follows (RFC 9110 section 15.2).
+    var isInterimOfTunnel: Bool { !isFinalPeer && (100...199).contains(headers.status) }
 
     /// Called when libcurl has read the status line of the response to CONNECT that follows an interim one.
     mutating func beginTunnelResponse(status: Int) {

@@ -80,6 +80,8 @@ import WatchwordProtocol
     @Test(arguments: [
         "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 102 Processing\r\nA: b\r\n\r\n",
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: </x>\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 102 X\r\nContent-Length: 5\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nTransfer-Encoding:\r\n chunked\r\ncontent-length: 5\r\n\r\n",
     ])
     func anInterimResponseToConnectIsSkipped(interim: String) async throws {
         let server = TLSServer(Self.leaf)
@@ -103,6 +105,37 @@ import WatchwordProtocol
                 #expect(response.status == 407 && response.isFromProxy)
                 #expect(response.headers.first == HeaderField("Proxy-Authenticate", "Basic realm=p"))
             }
+        }
+    }
+
+    /// Its fields say nothing of the challenge, which has no length here, or of the connection, on which the login continues.
+    @Test(arguments: [
+        "Transfer-Encoding: chunked", "Content-Length: 5", "connection: close", "Proxy-Connection: close",
+    ])
+    func theFieldsOfAnInterimResponseToConnectAreIgnored(field: String) async throws {
+        let interim = "HTTP/1.1 103 Early\r\n\(field)\r\n\r\n"
+        let challenge = "HTTP/1.1 407 No\r\nProxy-Authenticate: \(NTLMAttemptOnTheWireTests.type2())\r\n\r\n"
+        let proxy = ScriptedServer(
+            [.bytes(interim + challenge), .bytes(interim + "HTTP/1.1 403 No\r\n\r\n"), .hold])
+        defer { proxy.stop() }
+        var request = request("https://o.invalid/", timeout: .seconds(5))
+        request.identity = .number(1)
+        request.proxy = ProxyRequest(kind: .http, host: "127.0.0.1", port: proxy.port)
+        request.handshake = Handshake(
+            scheme: .ntlm, target: .proxy, user: "alice", domain: "DOM", password: secret("geheim"))
+        _ = try await withEngine { await $0.exchange(request) }
+        #expect(proxy.heard.map { $0.components(separatedBy: "CONNECT ").count - 1 } == [2])
+    }
+
+    /// RFC 9110 section 15.2: an interim response has no body.
+    @Test(arguments: ["Transfer-Encoding: chunked", "Content-Length: 5", "Content-Length: 1, 2", "Content-Length: x"])
+    func anInterimResponseHasNoBody(field: String) async throws {
+        let both = "HTTP/1.1 103 Early\r\n\(field)\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        let server = ScriptedServer([.bytes(both), okay, .hold])
+        defer { server.stop() }
+        try await withEngine { engine in
+            for _ in 0..<2 { #expect(await engine.exchange(request(server.url)).text == "ok") }
+            #expect(engine.figures.connectionsOpened == 1)
         }
     }
 
