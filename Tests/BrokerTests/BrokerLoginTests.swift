@@ -23,10 +23,11 @@ import WatchwordProtocol
     }
 
     /// Puts a login into the keyring.
-    private func store(_ refresh: String = "r1", in stage: Stage) {
+    private func store(_ refresh: String = "r1", _ more: [ExactText: ExactText] = [:], in stage: Stage) {
         let text = Array(#"{"refreshToken":"\#(refresh)","scopes":[],"denied":[]}"#.utf8)
         stage.keyring.store(
-            text.withUnsafeBytes { Secret(copying: $0) }, attributes: Self.key, label: "login", completion: { _ in })
+            text.withUnsafeBytes { Secret(copying: $0) }, attributes: Self.key.merging(more) { $1 }, label: "login",
+            completion: { _ in })
     }
 
     /// Answers the last request for this path.
@@ -40,8 +41,8 @@ import WatchwordProtocol
     }
 
     /// Starts a fetch that is challenged for a token.
-    private func challenge(_ client: StageClient) {
-        _ = client.fetch("https://api/")
+    private func challenge(_ client: StageClient, _ more: String = "") {
+        _ = client.fetch("https://api/", more: more)
         answer("/", client.stage, 401)
         _ = client.hear()
         answer("/.well-known/oauth-authorization-server", client.stage, 200, Self.metadata)
@@ -182,6 +183,79 @@ import WatchwordProtocol
         #expect(question(client) != nil)
         token(stage, #"{"access_token":"a3","token_type":"Bearer","scope":"read"}"#)
         #expect(widen().of("auth/challenge").count == 1)
+    }
+
+    @Test("Rule 31: after a login has failed, a program that did not wait for it begins its own, also if its fetch is older")
+    func afterALoginHasFailedOthersBeginTheirOwn() {
+        for isOlder in [true, false] {
+            let stage = stage(keyring: false)
+            let (first, second) = (stage.connect(.request), stage.connect(.request, pid: 5))
+            if isOlder { _ = second.fetch("https://api/other") }
+            #expect(question(first) != nil)
+            if !isOlder { _ = second.fetch("https://api/other") }
+            stage.clock.advance(by: .seconds(2))
+            stage.loop.turn()
+            answer("/token", stage, 400, #"{"error":"expired_token"}"#)
+            #expect(first.hear().replies.last?.kind == "challengeTimedOut")
+            answer("/other", stage, 401)
+            _ = second.hear()
+            answer("/.well-known/oauth-authorization-server", stage, 200, Self.metadata)
+            _ = second.hear()
+            answer("/device", stage, 200, Self.code)
+            let heard = second.hear()
+            #expect(heard.of("auth/challenge").count == 1 && heard.replies.isEmpty)
+        }
+    }
+
+    @Test("Rule 31: a login that has failed ends the fetches of all programs that waited for it, also those in the queue")
+    func aLoginThatHasFailedEndsAllThatWaited() {
+        let stage = stage(keyring: false)
+        let clients = [stage.connect(.request)] + (2...9).map { stage.connect(.request, pid: $0) }
+        for (index, client) in clients.enumerated() {
+            _ = client.fetch("https://api/\(index)")
+            answer(ExactText("/\(index)"), stage, 401)
+            // The first ones wait for its beginning, the others for the person.
+            guard index == 4 else { continue }
+            _ = clients[0].hear()
+            answer("/.well-known/oauth-authorization-server", stage, 200, Self.metadata)
+            _ = clients[0].hear()
+            answer("/device", stage, 200, Self.code)
+            #expect(clients[0].hear().of("auth/challenge").count == 1)
+        }
+        stage.clock.advance(by: .seconds(2))
+        stage.loop.turn()
+        answer("/token", stage, 400, #"{"error":"invalid_grant"}"#)
+        for client in clients {
+            let heard = client.hear()
+            #expect(heard.replies.last?.kind == "loginFailed" && heard.of("auth/challenge").count == 0)
+        }
+        #expect(paths(stage).count { $0 == "/device" } == 1)
+    }
+
+    // MARK: A locked keyring
+
+    @Test("A stored login that is locked is unlocked if somebody may be asked who has consented")
+    func aLockedLoginIsUnlockedIfSomebodyMayBeAsked() {
+        for (sharing, more, isUnlocked) in [
+            (FetchTable.Sharing.user, "", true), (.user, #","auth":{"interaction":"none"}"#, false), (.ask, "", false),
+        ] {
+            let stage = stage(sharing)
+            store(in: stage)
+            stage.keyring.lock()
+            let client = stage.connect(.request)
+            challenge(client, more)
+            #expect(stage.keyring.unlocks == (isUnlocked ? 1 : 0), "\(sharing) \(more)")
+            #expect(paths(stage).contains("/token") == isUnlocked)
+        }
+    }
+
+    @Test func aReadableLoginIsUsedBesideALockedOne() {
+        let stage = stage()
+        store("old", ["copy": "1"], in: stage)
+        stage.keyring.lock()
+        store(in: stage)
+        challenge(stage.connect(.request))
+        #expect(stage.keyring.unlocks == 0 && paths(stage).last == "/token")
     }
 
     // MARK: Stopping

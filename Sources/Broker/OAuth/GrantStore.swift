@@ -72,7 +72,9 @@ final class GrantStore {
         port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
             guard case .success(let items) = result else { return completion(kept) }
             // An item that is gone was deleted by the user; a locked one is still there.
-            guard items.contains(where: \.isLocked) else { return completion(TokenGrant.first(of: key, in: items)) }
+            // guard: oauth-readable-login-first
+            if let grant = TokenGrant.first(of: key, in: items) { return completion(grant) }
+            guard items.contains(where: \.isLocked) else { return completion(nil) }
             guard mayAsk, kept == nil else { return completion(kept) }  // guard: oauth-locked-login
             port.unlock(limit: Limits.challengeDeadline) { unlocked in
                 guard case .success = unlocked else { return completion(nil) }

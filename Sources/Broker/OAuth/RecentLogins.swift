@@ -24,15 +24,16 @@ struct RecentLogins {
 
     private struct Failure {
         let failure: FetchFailure
+        let time: Duration
         /// `nil` until the login is forgotten.
         let until: Duration?
-        /// The last of the fetches for which it counts; `nil` for all.
-        let newest: FetchID?
+        /// Whether a person was asked to log in. Fetches that did not wait for this login begin one of their own.
+        let isOfPerson: Bool
 
-        func counts(for fetch: FetchID, now: Duration) -> Bool {
+        func counts(for query: TokenQuery, now: Duration) -> Bool {
             guard let until else { return true }
             // guard: oauth-failed-for-those-that-wait
-            return until > now && newest.map { fetch.number <= $0.number } ?? true
+            return until > now && (!isOfPerson || query.since < time)
         }
     }
 
@@ -47,14 +48,11 @@ struct RecentLogins {
     }
 
     /// Records a failure for some seconds. A denied scope is recorded until the login is forgotten.
-    /// - Parameter newest: if a person was asked to log in, the newest fetch. Later ones did not wait for this login, and
-    ///   begin one of their own.
-    mutating func record(
-        _ failure: FetchFailure, of machine: TokenMachine, for newest: FetchID?, now: Duration
-    ) {
+    /// - Parameter isOfPerson: whether a person was asked to log in.
+    mutating func record(_ failure: FetchFailure, of machine: TokenMachine, isOfPerson: Bool, now: Duration) {
         failures = failures.filter { $0.value.until.map { $0 > now } ?? true }
         failures[machine.query.purpose] = Failure(
-            failure: failure, until: machine.isDenied ? nil : now + Self.failureTime, newest: newest)
+            failure: failure, time: now, until: machine.isDenied ? nil : now + Self.failureTime, isOfPerson: isOfPerson)
         // A login for this page without the scope would lead to the same denial.
         if machine.isDenied { refuse(machine.query.page, failure, concernsTable: false, now: now) }
     }
@@ -85,8 +83,8 @@ struct RecentLogins {
     }
 
     /// Returns why no search begins now, if that is so.
-    mutating func failure(of query: TokenQuery, for fetch: FetchID, now: Duration) -> FetchFailure? {
-        if let known = failures[query.purpose], known.counts(for: fetch, now: now) { return known.failure }
+    mutating func failure(of query: TokenQuery, now: Duration) -> FetchFailure? {
+        if let known = failures[query.purpose], known.counts(for: query, now: now) { return known.failure }
         // guard: oauth-fresh-token-refused
         guard query.needsLogin, query.rule.flow != .registry, let login = freshLogin(of: query, now) else { return nil }
         let failure = FetchFailure(

@@ -40,7 +40,7 @@ final class TokenDesk {
     /// Obtains a token for a fetch, together with all others that need the same one.
     func obtain(_ query: TokenQuery, for fetch: RunningFetch) {
         fetches.beginWait(of: fetch)
-        if let failure = recent.failure(of: query, for: fetch.id, now: context.now) {
+        if let failure = recent.failure(of: query, now: context.now) {
             return fetches.report(.obtained(.failed(failure)), of: fetch.id)
         }
         // A parked fetch has no connection at which it could wait for a login.
@@ -141,7 +141,10 @@ final class TokenDesk {
 
     private func read(_ key: TokenGrant.Key, _ number: Int) {
         let search = searches[number]
-        grants.find(key, of: search?.purpose.owner, mayAsk: search?.machine.mayAsk == true) { [reference] grant in
+        // A program without consent does not open the window of the keyring.
+        // guard: oauth-unlock-with-consent
+        let mayAsk = search.map { $0.machine.mayAsk && $0.machine.query.isConsented } ?? false
+        grants.find(key, of: search?.purpose.owner, mayAsk: mayAsk) { [reference] grant in
             reference.post { $0.advance(number, .found(grant)) }
         }
     }
@@ -210,8 +213,7 @@ final class TokenDesk {
         case .failed(let failure):
             context.log.notice(
                 "no token", metadata: ["resource": "\(search.resource)", "reason": "\(failure.text)"])
-            let waited = search.hasAsked ? fetches.table.newestFetch : nil
-            recent.record(failure, of: search.machine, for: waited, now: context.now)
+            recent.record(failure, of: search.machine, isOfPerson: search.hasAsked, now: context.now)
             client.forgetDocuments()
         case .login, .nothing, .needsConsent: break
         }

@@ -71,9 +71,6 @@ public struct FetchTable: Sendable {
         self.sharing = sharing
     }
 
-    /// The fetch that was added last.
-    public var newestFetch: FetchID { FetchID(number: lastNumber) }
-
     /// The number of running fetches.
     public var count: Int { machines.count }
 

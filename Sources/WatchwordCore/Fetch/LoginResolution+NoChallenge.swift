@@ -55,7 +55,7 @@ extension LoginResolution {
         var challenge = BearerParameters()
         challenge.scopes = attempt.credential.scope.map(\.names) ?? []
         let query = tokenQuery(
-            rule, challenge, in: attempt.space, needsLogin: false, mayAsk: false, context)
+            rule, challenge, in: attempt.space, needsLogin: false, mayAsk: false, since: context.now, context)
         var question = Question(.login(OfferList(of: challenger), .server), .failure(.unexpectedEvent))
         question.ask(attempt.challenge)
         question.isRenewal = true

@@ -46,7 +46,7 @@ extension LoginResolution {
         let hasLoggedInInVain = known.hasLoggedIn && needsLogin  // guard: oauth-login-once-for-a-fetch
         let query = tokenQuery(
             rule, BearerParameters(offer?.params ?? [:], realm: asked.realm), in: space, needsLogin: needsLogin,
-            mayAsk: respondent != nil && !hasLoggedInInVain, context)
+            mayAsk: respondent != nil && !hasLoggedInInVain, since: question.since, context)
         // A new token would be refused for the same reason.
         // guard: oauth-once-for-each-purpose
         guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
@@ -56,7 +56,7 @@ extension LoginResolution {
     /// Returns the query for a token for this fetch.
     func tokenQuery(
         _ rule: OAuthRule, _ challenge: BearerParameters, in space: ProtectionSpace, needsLogin: Bool, mayAsk: Bool,
-        _ context: FetchContext
+        since: Duration, _ context: FetchContext
     ) -> TokenQuery {
         var query = TokenQuery(
             rule: rule, url: search.chain.hop.url, challenge: challenge, needsLogin: needsLogin,
@@ -67,6 +67,7 @@ extension LoginResolution {
         if rule.flow == .registry || intent.access.subject == nil || !query.isConsented {
             query.audience = intent.access.sharingPartition
         }
+        query.since = since
         query.owner = intent.access.owner  // guard: oauth-owner-of-a-login
         query.excludedPaths = context.environment.rules.tokens.innerPaths(of: rule)  // guard: oauth-inner-tables
         return query

@@ -21,7 +21,9 @@ extension LoginResolution {
             allowsHandshake: allowsHandshake(side, response), isReadable: search.situation.chain.isReadable(challenger),
             context.environment.rules.schemes)
         if mayBeTooNarrow, !canWiden(offers, context) { return nil }
-        return Question(.login(offers, side), .response(response))
+        var question = Question(.login(offers, side), .response(response))
+        question.since = context.now
+        return question
     }
 
     /// Whether a connection-level login to this challenger is possible. The connection must lead to the challenger

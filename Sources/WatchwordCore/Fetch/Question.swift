@@ -19,6 +19,8 @@ struct Question: Sendable {
 
     let kind: Kind
     let outcome: Outcome
+    /// When the login challenge arrived.
+    var since = Duration.zero
     /// The challenge to ask about.
     var asked: AnswerableChallenge?
     /// The respondents that supplied no credential for this challenge.

@@ -16,6 +16,8 @@ public struct TokenQuery: Sendable, Equatable {
     var audience: Partition?
     /// The paths of other tables inside that of this one.
     public internal(set) var excludedPaths: [ExactText] = []
+    /// When the challenge arrived, and the fetch began to wait.
+    public internal(set) var since = Duration.zero
     /// The client in whose session a login is stored that no keyring keeps; `nil` for that of all.
     var owner: ClientTag?
 

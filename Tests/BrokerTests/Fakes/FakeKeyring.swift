@@ -10,6 +10,8 @@ final class FakeKeyring: KeyringPort {
         var isSilent = false
         var waiting: [Completion<[KeyringItem]>] = []
         var searches = 0
+        var locked: Set<String> = []
+        var unlocks = 0
         var last = 0
         /// Changes that wait, if they do.
         var held: [@Sendable () -> Void]?
@@ -21,6 +23,11 @@ final class FakeKeyring: KeyringPort {
     var items: [KeyringItem] { state.withLock { $0.items } }
 
     var searches: Int { state.withLock { $0.searches } }
+
+    var unlocks: Int { state.withLock { $0.unlocks } }
+
+    /// Locks the items that are stored now.
+    func lock() { state.withLock { state in state.locked = Set(state.items.map(\.id)) } }
 
     /// The failure of every call; `nil` lets them succeed.
     var failure: KeyringFailure? {
@@ -75,8 +82,13 @@ final class FakeKeyring: KeyringPort {
         }
         guard !isSilent else { return }
         answer(completion) { state in
-            state.items.filter { item in
+            let found = state.items.filter { item in
                 queries.contains { query in query.allSatisfy { item.attributes[$0.key] == $0.value } }
+            }
+            return found.map { item in
+                guard state.locked.contains(item.id) else { return item }
+                return KeyringItem(
+                    id: item.id, label: item.label, attributes: item.attributes, secret: nil, isLocked: true)
             }
         }
     }
@@ -115,7 +127,12 @@ final class FakeKeyring: KeyringPort {
     /// Reports a change made by another program.
     func change(_ change: KeyringChange) { state.withLock { $0.report }?(change) }
 
-    func unlock(limit: Duration, completion: @escaping Completion<Void>) { answer(completion) { _ in } }
+    func unlock(limit: Duration, completion: @escaping Completion<Void>) {
+        answer(completion) { state in
+            state.unlocks += 1
+            state.locked = []
+        }
+    }
 
     func check(completion: @escaping Completion<Void>) { answer(completion) { _ in } }
 }
