@@ -181,7 +181,9 @@ extension ConfigurationOption {
                 + "programs in a container or sandbox: each request is recorded in the audit log, and a login that the "
                 + "program sends itself is dropped; \"consent = \"ask\"\" also lets an agent ask before they use a stored "
                 + "login. \"methods\" and \"paths\" list the allowed ones; a path that "
-                + "ends with a slash allows everything below it. \"budget\" is the number of requests after which "
+                + "ends with a slash allows everything below it. A front with \"restricted\", \"methods\" or \"paths\" gets usual request fields "
+                + "only, because servers take methods and paths from others; \"fields\" lists more that are passed on, such "
+                + "as \"anthropic-version\". \"budget\" is the number of requests after which "
                 + "further ones are refused. A change takes effect when the broker is restarted."),
         .boolean(
             "process.filter-system-calls", \.filtersSystemCalls,

@@ -2,7 +2,7 @@ internal import WatchwordProtocol
 
 /// Reads the tables `[[front.site]]`.
 enum FrontSiteTables {
-    static let keys = ["listen", "url", "restricted", "consent", "methods", "paths", "budget"]
+    static let keys = ["listen", "url", "restricted", "consent", "methods", "paths", "fields", "budget"]
 
     private static let list = "front.site"
 
@@ -62,6 +62,11 @@ private struct FrontSiteReader: ListedTableReader {
                     key, entry,
                     "expected paths that begin with a slash, without a query, dot segments and percent signs; "
                         + "for example, write: paths = [\"/api/\"]")
+            }
+        case ("fields", .strings(let texts)):
+            site.fields = texts.map(\.text)
+            if !texts.allSatisfy({ FrontSite.isField($0.text) }) {
+                report(key, entry, "expected names of fields; for example, write: fields = [\"anthropic-version\"]")
             }
         case ("budget", .integer(let number)) where (1...Int64(FrontSite.largestBudget)).contains(number):
             site.budget = Int(number)

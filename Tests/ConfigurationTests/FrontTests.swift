@@ -23,6 +23,7 @@ import WatchwordProtocol
             restricted = true
             methods = ["GET"]
             paths = ["/api/"]
+            fields = ["anthropic-version"]
             budget = 100
             """)
         let found = try #require(read)
@@ -31,6 +32,7 @@ import WatchwordProtocol
         #expect(found.frontSites.map(\.address) == [.ipv4(port: 8001), .socket(path: "/run/api.sock")])
         let site = try #require(found.frontSites.last?.site)
         #expect(site.isRestricted && site.methods == ["GET"] && site.paths == ["/api/"] && site.budget == 100)
+        #expect(site.fields == ["anthropic-version"])
     }
 
     @Test(arguments: [
@@ -45,6 +47,7 @@ import WatchwordProtocol
         ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\nbudget = 0", 4, "expected a whole number"),
         ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\nmethod = [\"GET\"]", 4, "unknown option"),
         ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\npaths = [\"x\"]", 4, "begin with a slash"),
+        ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\nfields = [\"x y\"]", 4, "names of fields"),
         ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\nrestricted = 1", 4, "unexpected type"),
     ])
     func namesTheProblem(text: String, line: Int, part: String) {

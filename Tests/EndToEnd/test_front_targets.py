@@ -67,8 +67,8 @@ def test_a_restricted_front_refuses_what_could_be_read_in_several_ways(stage, ta
 
 def test_a_restricted_program_cannot_name_another_method_or_path_in_a_field(stage):
     server = stage.server(lambda request: response(200, b"page"))
-    host, port = open_site(stage.client(), server.url, restricted=True, methods=["GET"], paths=["/api/"])
-    fields = "X-HTTP-Method-Override: DELETE\r\nX-Original-URL: /admin\r\nx_rewrite_url: /admin\r\nX-Forwarded-Host: other\r\nX-Kept: 1"
+    host, port = open_site(stage.client(), server.url, restricted=True, methods=["GET"], paths=["/api/"], fields=["x-kept"])
+    fields = "X-HTTP-Method-Override: DELETE\r\nX-Original-URL: /admin\r\nx_rewrite_url: /admin\r\nX-Forwarded-Host: other\r\nX-Own-Verb: DELETE\r\nX-Kept: 1"
     exchange((host, port), f"GET /api/x HTTP/1.1\r\nHost: {host}:{port}\r\n{fields}\r\nConnection: close\r\n\r\n".encode())
     assert [name for name, _ in server.requests[0].headers] == ["Host", "X-Kept", "Via"]
 

@@ -96,7 +96,7 @@ final class OpenFront {
         try budget?.take()
         let mapping = try mapping(of: url, request)
         let request = site.restricted(request)
-        let headers = mapping.request(try fields.request(request))
+        let headers = mapping.request(site.passedOn(try fields.request(request)))
         return FrontExchange(
             request, url: try site.url(of: path, url.origin), headers: headers, body: body,
             usesCredentials: usesCredentials)

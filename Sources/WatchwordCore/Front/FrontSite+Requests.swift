@@ -40,34 +40,36 @@ extension FrontSite {
         }
     }
 
-    /// Returns a request without the fields that programs of this front may not send: a login of their own, and fields by which
-    /// a server would use another method, path or host than those that `allows` has checked.
+    /// Returns a request without the login of the program, if the front is restricted.
     public func restricted(_ request: FrontRequest) -> FrontRequest {
         var request = request
         if isRestricted { request.authorization = nil }  // guard: front-authorization-of-a-restricted-program
-        if isRestricted || methods != nil || paths != nil {
-            request.headers.removeAll { Self.overrides($0.name) }  // guard: front-overrides
-        }
         return request
     }
 
-    /// Whether a field can replace a part of the request line or `Host`, as `X-HTTP-Method-Override`, `X-Original-URL`,
-    /// `X-Rewrite-URL`, `X-Forwarded-Prefix` and `Destination` do. Names differ between servers, so words decide.
-    private static func overrides(_ name: String) -> Bool {
-        name.asciiLowercased.split(whereSeparator: { !("a"..."z" ~= $0) }).contains { word in
-            overridingWords.contains(String(word)) || overridingEnds.contains { word.hasSuffix($0) }
-        }
+    /// Returns the fields that the site gets. If programs may not send every request, these are fields of HTTP that name neither
+    /// a method, a path, a host nor a login, and those that the front was opened with: servers take methods and paths from
+    /// fields of many names.
+    public func passedOn(_ headers: [HeaderField]) -> [HeaderField] {
+        guard isRestricted || methods != nil || paths != nil else { return headers }
+        let added = FieldNames(fields ?? [])
+        return headers.filter { Self.usualFields.contains($0.name) || added.contains($0.name) }  // guard: front-fields
     }
 
-    private static let overridingWords: Set<String> = [
-        "backend", "endpoint", "forward", "forwarded", "location", "original", "override", "redirect", "resource",
-        "rewrite",
-        "rewritten", "rewrote", "route", "script",
-    ]
-    private static let overridingEnds = [
-        "destination", "host", "hosts", "method", "override", "path", "pathinfo", "paths", "target", "uri", "uris",
-        "url",
-        "urls", "verb",
+    private static let usualFields: FieldNames = [
+        // RFC 9110 and 9111, and others of the registry of field names at IANA.
+        "accept", "accept-charset", "accept-encoding", "accept-language", "baggage", "cache-control", "content-digest",
+        "content-disposition", "content-encoding", "content-language", "content-md5", "content-range", "content-type",
+        "cookie", "date", "depth", "digest", "dnt", "from", "idempotency-key", "if", "if-match", "if-modified-since",
+        "if-none-match", "if-range", "if-unmodified-since", "last-event-id", "lock-token", "origin", "overwrite",
+        "pragma", "prefer", "priority", "range", "referer", "repr-digest", "save-data", "sec-ch-ua", "sec-ch-ua-mobile",
+        "sec-ch-ua-platform", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "sec-gpc",
+        "sec-purpose", "sec-websocket-extensions", "sec-websocket-key", "sec-websocket-protocol",
+        "sec-websocket-version", "timeout", "traceparent", "tracestate", "upgrade-insecure-requests", "user-agent",
+        "via", "want-content-digest", "want-digest", "want-repr-digest",
+        // Common ones: of git, of the Model Context Protocol, and of web pages against forged requests.
+        "git-protocol", "mcp-protocol-version", "mcp-session-id", "x-correlation-id", "x-csrf-token", "x-csrftoken",
+        "x-request-id", "x-requested-with", "x-xsrf-token",
     ]
 }
 

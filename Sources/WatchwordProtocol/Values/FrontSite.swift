@@ -14,6 +14,8 @@ public struct FrontSite: Sendable, Equatable {
     /// The paths that are allowed: a path that ends with `/` covers everything below it, another one only itself. `nil`
     /// allows all.
     public var paths: [String]?
+    /// The names of request fields that programs may send although the front is limited, besides the usual ones.
+    public var fields: [String]?
     /// The number of requests after which the front refuses further ones; `nil` for no limit.
     public var budget: Int?
 
@@ -35,8 +37,8 @@ public struct FrontSite: Sendable, Equatable {
 
     /// Reads the members of `json`. The URL is checked by the broker.
     public init(_ json: JSON?, at path: String = "params.site") throws(InvalidParams) {
-        // guard: a-site-refuses-unknown-members
-        let members = try Members(json, only: ["url", "restricted", "consent", "methods", "paths", "budget"], at: path)
+        let names = ["url", "restricted", "consent", "methods", "paths", "fields", "budget"]
+        let members = try Members(json, only: names, at: path)  // guard: a-site-refuses-unknown-members
         url = try members.required("url", members.string("url"))
         isRestricted = try members.boolean("restricted") ?? false
         if let consent = try members.string("consent") {
@@ -47,6 +49,7 @@ public struct FrontSite: Sendable, Equatable {
         }
         methods = try Self.strings("methods", "a list of methods in upper case", members, Self.isMethod)
         paths = try Self.strings("paths", "a list of paths, each with a leading slash", members, Self.isPath)
+        fields = try Self.strings("fields", "a list of names of fields", members, Self.isField)
         budget = try members.integer("budget", in: 1...Self.largestBudget)
     }
 
@@ -64,6 +67,9 @@ public struct FrontSite: Sendable, Equatable {
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && ![0x25, 0x3F, 0x23, 0x5C].contains($0) }
             && !segments.contains { dots.contains(Array($0)) }
     }
+
+    /// Whether `text` can be an element of `fields` (RFC 9110 section 5.1).
+    public static func isField(_ text: String) -> Bool { text.isToken && text.utf8.count <= 64 }
 
     private static func strings(
         _ name: String, _ expected: String, _ members: Members, _ isValid: (String) -> Bool
@@ -84,7 +90,8 @@ public struct FrontSite: Sendable, Equatable {
             "url": .string(url), "restricted": .boolean(isRestricted),
             "consent": asksConsent ? .string(Self.askingConsent) : nil,
             "methods": methods.map { .array($0.map { .string($0) }) },
-            "paths": paths.map { .array($0.map { .string($0) }) }, "budget": budget.map { .integer($0) },
+            "paths": paths.map { .array($0.map { .string($0) }) },
+            "fields": fields.map { .array($0.map { .string($0) }) }, "budget": budget.map { .integer($0) },
         ]
     }
 }

@@ -6,10 +6,12 @@ import WatchwordProtocol
     private let url: JSON = ["url": "https://h"]
 
     @Test func membersAreReadAndWritten() throws {
-        let site = FrontSite(
+        var site = FrontSite(
             url: "https://h", isRestricted: true, methods: ["GET", "M-SEARCH"], paths: ["/", "/a/b"], budget: 7)
+        site.fields = ["X-Api_Version"]
         let json: JSON = [
             "url": "https://h", "restricted": true, "methods": ["GET", "M-SEARCH"], "paths": ["/", "/a/b"], "budget": 7,
+            "fields": ["X-Api_Version"],
         ]
         #expect(try FrontSite(json) == site)
         #expect(try FrontSite(site.json) == site)
@@ -26,7 +28,9 @@ import WatchwordProtocol
         ("restricted", ["url": "u", "restricted": "yes"]), ("methods", ["url": "u", "methods": ["get"]]),
         ("methods", ["url": "u", "methods": [""]]), ("methods", ["url": "u", "methods": "GET"]),
         ("paths", ["url": "u", "paths": ["a"]]), ("paths", ["url": "u", "paths": [1]]),
-        ("budget", ["url": "u", "budget": 0]), ("budget", ["url": "u", "budget": 1_000_000_001]),
+        ("fields", ["url": "u", "fields": ["a:"]]), ("fields", ["url": "u", "fields": [""]]),
+        ("fields", ["url": "u", "fields": "x"]), ("budget", ["url": "u", "budget": 0]),
+        ("budget", ["url": "u", "budget": 1_000_000_001]),
         ("budgets", ["url": "u", "budgets": 1]),
     ]
 

@@ -47,6 +47,15 @@ struct ServeCommand: ParsableCommand {
             "Allow only this path, or all below it if it ends with a slash; can be repeated.", valueName: "path"))
     var paths: [String] = []
 
+    @Option(
+        name: .customLong("field"),
+        help: ArgumentHelp(
+            """
+            With --restricted, --method or --path, only usual request fields are passed on, because servers take methods and paths \
+            from others: pass this field on, too; can be repeated.
+            """, valueName: "name"))
+    var fields: [String] = []
+
     @Option(help: ArgumentHelp("Refuse further requests to a site after this number.", valueName: "requests"))
     var budget: Int?
 
@@ -101,6 +110,7 @@ struct ServeCommand: ParsableCommand {
             url: url, isRestricted: restricted, methods: methods.isEmpty ? nil : methods,
             paths: paths.isEmpty ? nil : paths, budget: budget)
         site.asksConsent = ask
+        site.fields = fields.isEmpty ? nil : fields
         return site
     }
 
