@@ -102,6 +102,13 @@ final class CurlTransfer {
     }
 
     func record(body bytes: UnsafeRawBufferPointer) -> Recorded {
+        let recorded = decode(bytes)
+        // A proof covers the body with its content coding (RFC 7616 section 3.4.3).
+        if recorded == .all { body.proofs.update(bytes) }
+        return recorded
+    }
+
+    private func decode(_ bytes: UnsafeRawBufferPointer) -> Recorded {
         guard job.request.options.decompresses, let coding = head.headers.coding else { return store(bytes) }
         let decoder = self.decoder ?? BodyDecoder(coding)
         self.decoder = decoder
@@ -136,7 +143,7 @@ final class CurlTransfer {
         } else {
             body.append(bytes)
         }
-        body.recordStored(bytes)
+        body.count += bytes.count
         timing.recordDownload(bytes.count)
         return .all
     }

@@ -6,7 +6,8 @@ struct ResponseBody {
     private(set) var bytes: [UInt8] = []
     /// The usage of `bytes` in the quota of the client.
     private(set) var share: Quota.Share?
-    private(set) var count = 0
+    /// The bytes that have been stored or delivered.
+    var count = 0
     /// Delivers the body while it is received.
     private(set) var flow: BodyFlow?
     /// Stores a large body of a response that has to be complete when it is delivered.
@@ -51,11 +52,5 @@ struct ResponseBody {
     mutating func append(_ received: UnsafeRawBufferPointer) {
         bytes.append(contentsOf: received)
         share?.grow(by: received.count)
-    }
-
-    /// Counts received bytes that have been stored, and updates the proofs.
-    mutating func recordStored(_ received: UnsafeRawBufferPointer) {
-        proofs.update(received)
-        count += received.count
     }
 }

@@ -12,7 +12,7 @@ struct ServerProofs {
         checks = request.proofs.map { $0.makeCheck() }
     }
 
-    /// Adds bytes of the body to the checks.
+    /// Adds bytes of the body to the checks, as they were received.
     func update(_ bytes: UnsafeRawBufferPointer) {
         for check in checks { check.update(bytes) }
     }
@@ -21,9 +21,9 @@ struct ServerProofs {
 
     /// Whether the Digest proofs, checked at the end of the body, are correct or missing. Challenges (401, 407) are not
     /// checked.
-    func isBodyProven(by headers: ResponseHeaders, isDecoded: Bool) -> Bool {
+    func isBodyProven(by headers: ResponseHeaders) -> Bool {
         guard !checks.isEmpty, ![401, 407].contains(headers.status) else { return true }
         let fields = headers.fields + headers.trailers
-        return checks.allSatisfy { $0.isRight(fields, isDecoded: isDecoded) }
+        return checks.allSatisfy { $0.isRight(fields) }
     }
 }

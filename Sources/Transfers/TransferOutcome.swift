@@ -73,11 +73,11 @@ extension CurlTransfer {
         return isUndecodable ? stoppedFailure(.malformedResponse) : nil
     }
 
-    /// The failure for a wrong Digest proof (rspauth). Checked here only if the body is streamed or in a store; otherwise the
-    /// caller checks the proof in the response.
+    /// The failure for a wrong Digest proof (rspauth). Checked here only if the body is streamed, in a store or decoded; otherwise
+    /// the caller checks the proof in the response.
     private var wrongProof: TransferFailure? {
-        let isElsewhere = body.isDelivered || body.store != nil
-        guard isElsewhere, !body.proofs.isBodyProven(by: headers, isDecoded: isDecoded) else { return nil }
+        let isElsewhere = body.isDelivered || body.store != nil || isDecoded
+        guard isElsewhere, !body.proofs.isBodyProven(by: headers) else { return nil }
         return TransferFailure(
             .malformedResponse,
             "\(request.url.origin.text) did not prove that it knows the password (wrong rspauth at the end of the response); do not trust the response, and check whether the connection is intercepted",

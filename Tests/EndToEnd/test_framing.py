@@ -3,6 +3,7 @@ import gzip
 import socket
 import threading
 import time
+import zlib
 
 import pytest
 from rig.bodies import Download
@@ -163,6 +164,34 @@ def test_rule_d15_a_large_body_is_checked_before_it_is_delivered(digest, in_step
         else:
             assert client.fetch(server.url)["error"]["data"]["kind"] == "serverNotAuthentic"
         assert len(asked) == number, "nothing is remembered"
+
+
+@pytest.mark.parametrize("text", [b"welcome", LARGE, bytes(3 << 20), b""], ids=["small", "large", "expanding", "empty"])
+@pytest.mark.parametrize("in_steps", [False, True])
+@pytest.mark.parametrize("in_trailer", [False, True])
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@pytest.mark.parametrize("proof", ["right", "of another body", "of the text"])
+def test_rule_d15_a_proof_covers_the_body_before_it_is_decompressed(digest, text, in_steps, in_trailer, coding, proof):
+    body = (gzip if coding == "gzip" else zlib).compress(text)
+    check, server, client, asked = digest(
+        in_trailer, qop="auth-int", proof=proof, body=body, fields=[f"Content-Encoding: {coding}"])
+    check.text = text
+    if in_steps:
+        download = Download(client, server.url, decompress=True)
+        attached = download.try_to_attach()
+        if "result" in attached.reply:
+            received = attached.read()
+        if proof == "right":
+            assert received == text and download.completed()["bodyBytes"] == len(text)
+        else:
+            assert download.failure() == "serverNotAuthentic"
+    else:
+        reply = client.fetch(server.url, decompress=True, maxInlineBodyBytes=1 << 20)
+        if proof == "right":
+            assert reply["result"]["status"] == 200 and reply["result"]["bodyBytes"] == len(text)
+        else:
+            assert reply["error"]["data"]["kind"] == "serverNotAuthentic"
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("body", [b"welcome", LARGE], ids=["small", "large"])

@@ -35,7 +35,7 @@ struct DigestExchange: Sendable, Equatable {
     let requestTarget: String
 
     /// Whether every proof in `info` is correct. Also `true` if there is none: servers need not send one.
-    /// - Parameter body: the body of the response; `nil` if it is not available.
+    /// - Parameter body: the body of the response; `nil` if `ProofCheck` hashes it.
     func isProven(by info: AuthenticationInfo, for credential: LoginCredential, body: [UInt8]?) -> Bool {
         let algorithm = response.challenge.algorithm
         return isProven(by: info, for: credential, bodyHash: body.map { algorithm.hexDigest(of: [.bytes($0)]) })
@@ -46,7 +46,7 @@ struct DigestExchange: Sendable, Equatable {
         guard !info.proofs.isEmpty else { return true }
         let protection = info.qop.map { DigestChallenge.Protection(option: $0) } ?? response.challenge.protection
         guard let protection else { return false }
-        // A proof over a body that is not complete, or that was decoded, cannot be checked and counts as absent.
+        // A proof over a body that is not here is left to `ProofCheck`.
         guard protection != .authInt || bodyHash != nil else { return true }
         let right = response.proof(
             for: credential, target: requestTarget, protection: protection,

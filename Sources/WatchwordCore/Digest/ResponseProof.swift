@@ -56,16 +56,16 @@ public final class ProofCheck {
         digest = RunningDigest(proof.exchange.response.challenge.algorithm)
     }
 
+    /// - Parameter bytes: a part of the body, with its content coding.
     public func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
 
     /// Whether every proof of the response is correct, or there is none. Called once, at the end of the response.
     /// - Parameter fields: the fields of the header section and of the trailer section.
-    /// - Parameter isDecoded: whether the hashed bytes differ from the bytes that the server hashed.
-    public func isRight(_ fields: [HeaderField], isDecoded: Bool) -> Bool {
+    public func isRight(_ fields: [HeaderField]) -> Bool {
         let info = AuthenticationInfo(fields: fields.values(of: proof.fieldName))
         let hash = digest.finish()
         let isRight = proof.exchange.isProven(
-            by: info, for: proof.attempt.credential, bodyHash: isDecoded ? nil : hash)
+            by: info, for: proof.attempt.credential, bodyHash: hash)
         proof.finding.record(isRight: isRight, info)
         return isRight
     }

@@ -211,7 +211,8 @@ extension TransferFailure {
 }
 
 extension TransferResponse {
-    /// The body that the server's proof covers; `nil` while it is streamed, and if its content coding was removed.
+    /// The body that the server's proof covers; `nil` if the port checks the proof: while the body is streamed, and if it was
+    /// decoded.
     fileprivate var wholeBody: [UInt8]? { openBody == nil && !isDecoded ? body : nil }
 
     /// Returns the values of a field in the header section and the trailer section.

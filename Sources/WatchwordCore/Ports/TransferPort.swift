@@ -31,7 +31,7 @@ public struct TransferRequest: Sendable, Equatable {
     public var needsNewConnection = false
     /// The connection-level login. Requires an identity, and replaces `authorization` or `proxy.authorization`.
     public var handshake: Handshake?
-    /// The Digest proofs to check for a response whose body is streamed or stored in a file; the transfer fails with
+    /// The Digest proofs to check for a response whose body is streamed, stored in a file or decoded; the transfer fails with
     /// cause `serverProofWrong` if one is wrong. For any other response the caller checks the proofs.
     public var proofs: [ResponseProof] = []
     /// The connection-level login at the proxy, if `handshake` is for the origin.

@@ -146,7 +146,8 @@ def basic_server(user, password, realm="Staff", body=b"welcome"):
 class DigestCheck:
     """The server's side of RFC 7616, computed with hashlib, independently of our code.
 
-    `proof` selects the server's proof (rspauth): None sends none; others are "right", "wrong", and "of another body".
+    `proof` selects the server's proof (rspauth): None sends none; others are "right", "wrong", "of another body", and "of the
+    text" without the content coding.
     """
 
     FUNCTIONS = {"MD5": "md5", "SHA-256": "sha256", "SHA-512-256": "sha512_256"}
@@ -154,12 +155,13 @@ class DigestCheck:
     def __init__(
             self, user, password, realm="Staff", algorithm="MD5", opaque=None, stale_times=0, one_use=False,
             qop="auth,auth-int", charset=None, userhash=False, domain=None, announces=False, proof=None, body=b"welcome",
-            encoding="utf-8"):
+            encoding="utf-8", fields=()):
         self.encoding = encoding
         self.user, self.password, self.realm, self.algorithm = user, password, realm, algorithm
         self.opaque, self.stale_left, self.one_use = opaque, stale_times, one_use
         self.qop, self.charset, self.userhash, self.domain = qop, charset, userhash, domain
-        self.announces, self.proof, self.body = announces, proof, body
+        self.announces, self.proof, self.body, self.fields = announces, proof, body, fields
+        self.text = body
         self.nonces, self.counts, self.problems, self.client_nonces = 0, {}, [], []
         self.sessions = {}  # nonce: (first nonce, first client nonce)
         self.lock = threading.Lock()
@@ -238,7 +240,7 @@ class DigestCheck:
             info.append(f'nextnonce="{self._new_nonce()}"')
             self.sessions[f"nonce{self.nonces}"] = self.sessions.get(nonce)
         if self.proof:
-            proven = digest("", b"another" if self.proof == "of another body" else self.body)
+            proven = digest("", {"of another body": b"another", "of the text": self.text}.get(self.proof, self.body))
             proven = "0" * len(proven) if self.proof == "wrong" else proven
             info.append(f'qop={protection}, rspauth="{proven}", cnonce="{client_nonce}", nc={count}')
-        return response(200, self.body, *(["Authentication-Info: " + ", ".join(info)] if info else []))
+        return response(200, self.body, *self.fields, *(["Authentication-Info: " + ", ".join(info)] if info else []))
