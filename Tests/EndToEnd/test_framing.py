@@ -60,6 +60,17 @@ def test_rule_l14_a_response_that_arrives_before_the_first_request_is_no_respons
     assert [b"GET /" in one for one in heard] == [False] * hasty + [True]
 
 
+@pytest.mark.parametrize("end", [
+    raw(204, body=b""), raw(304, body=b""), raw(200, "Content-Length: 0", body=b""),
+    raw(200, "Transfer-Encoding: chunked", body=b"2\r\nok\r\n0\r\n\r\n")], ids=["204", "304", "empty", "chunked"])
+def test_rule_l14_bytes_behind_a_response_reach_no_program(stage, end):
+    behind = raw(200, "Content-Length: 8", body=b"INJECTED")
+    server = stage.server(ScriptedServer(lambda request: end + behind if request.target == "/a" else raw(200, "Content-Length: 2")))
+    for target in ["/a", "/b", "/c"]:
+        assert stage.client().fetch(server.url + target)["result"]["body"]["value"] in ["", "ok"]
+    assert server.connections == 2 and len(server.requests) == 3
+
+
 @pytest.mark.parametrize("fields", [["Content-Length: 2", "Content-Length: 2"], ["Content-Length: 2, 2"]])
 def test_a_repeated_equal_length_is_accepted(stage, fields):
     server = stage.server(ScriptedServer(lambda request: raw(200, *fields)))

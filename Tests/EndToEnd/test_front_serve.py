@@ -50,13 +50,16 @@ def test_each_site_has_a_port_of_its_own(sites):
 
 def test_each_site_has_a_socket_in_the_folder(sites, tmp_path):
     broker, ((first, one), (second, two)) = sites
-    terminal, addresses = serve(broker, "--restricted", "--path", "/x", "--budget", "2", "--listen", f"{tmp_path}/", one, two)
+    terminal, addresses = serve(
+        broker, "--restricted", "--path", "/x", "--field", "x-mine", "--budget", "2", "--listen", f"{tmp_path}/", one, two)
     assert addresses == [f"{tmp_path}/127.0.0.1.sock", f"{tmp_path}/localhost.sock"]
-    ask = lambda address, path: curl("--unix-socket", address, f"http://localhost{path}").split()[-1]  # noqa: E731
+    ask = lambda address, path: curl(  # noqa: E731
+        "--unix-socket", address, "-H", "X-Mine: 1", "-H", "X-Other: 1", f"http://localhost{path}").split()[-1]
     # The limits apply to each.
     assert [ask(addresses[0], path) for path in ["/x", "/y", "/x", "/x"]] == ["200", "403", "200", "429"]
     assert [ask(addresses[1], path) for path in ["/x", "/y"]] == ["200", "403"]
-    assert not any(request.path == "/y" for server in (first, second) for request in server.requests)
+    requests = first.requests + second.requests
+    assert {(request.path, request.header("X-Mine"), request.header("X-Other")) for request in requests} == {("/x", "1", None)}
     eventually(lambda: audit.kinds(broker).count("frontRequest") == 6, "all requests are recorded")
     assert {event["origin"] for event in audit.events(broker) if event["kind"] == "frontRequest"} == {one, two}
     terminal.type("\x03")
