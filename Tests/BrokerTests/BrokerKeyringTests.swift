@@ -106,6 +106,50 @@ import WatchwordProtocol
         #expect(client.call("keyring/unlock")?.kind == "keyringUnavailable")
     }
 
+    @Test(
+        "Rule X5: a login is not stored just after a person has closed the window of the keyring, unless the person stores it by hand"
+    )
+    func aClosedWindowOfTheKeyringIsNotOpenedToStoreALogin() {
+        let client = stage.connect(.request)
+        stage.keyring.lock()
+        stage.keyring.isDismissed = true
+        var windows: [Int] = []
+        for number in 1...4 {
+            let credential =
+                #"{"type":"password","user":"u\#(number)","password":"pw","persistence":"permanent"}"#
+            _ = client.fetch("https://h/", id: number, more: #","credential":\#(credential)"#)
+            stage.transfers.challenge()
+            _ = client.hear()
+            stage.transfers.respond(200)
+            #expect(client.hear().replies.last?.status == 200)
+            windows.append(stage.keyring.windows)
+            if number == 2 { stage.clock.advance(by: .seconds(10)) }
+        }
+        #expect(windows == [1, 1, 2, 2])
+        #expect(store(client, "bob").replies.last?.kind == "keyringUnavailable" && stage.keyring.windows == 3)
+        stage.keyring.isDismissed = false
+        #expect(store(client, "bob").replies.last?["result"] != nil && stage.keyring.items.count == 1)
+    }
+
+    @Test func loginsThatAreStoredAtTheSameTimeShareOneWindow() {
+        stage.keyring.lock()
+        stage.keyring.isDismissed = true
+        stage.keyring.hold()
+        let clients = (2...9).map { stage.connect(.request, pid: $0) }
+        for (number, client) in clients.enumerated() {
+            _ = client.fetch(
+                "https://h\(number)/",
+                more: #","credential":{"type":"password","user":"u","password":"pw","persistence":"permanent"}"#)
+            stage.transfers.challenge()
+            _ = client.hear()
+            stage.transfers.respond(200)
+            #expect(client.hear().replies.last?.status == 200)
+        }
+        stage.keyring.release()
+        for client in clients { _ = client.hear() }
+        #expect(stage.keyring.windows == 1)
+    }
+
     @Test func aFailingKeyringIsSkippedAndReported() {
         for kind in KeyringFailure.Kind.allCases where kind != .cancelled {
             let stage = Stage(hasKeyring: true)

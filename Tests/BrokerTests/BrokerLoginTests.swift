@@ -185,7 +185,9 @@ import WatchwordProtocol
         #expect(widen().of("auth/challenge").count == 1)
     }
 
-    @Test("Rule 31: after a login has failed, a program that did not wait for it begins its own, also if its fetch is older")
+    @Test(
+        "Rule 31: after a login has failed, a program that did not wait for it begins its own, also if its fetch is older"
+    )
     func afterALoginHasFailedOthersBeginTheirOwn() {
         for isOlder in [true, false] {
             let stage = stage(keyring: false)
@@ -207,7 +209,8 @@ import WatchwordProtocol
         }
     }
 
-    @Test("Rule 31: a login that has failed ends the fetches of all programs that waited for it, also those in the queue")
+    @Test(
+        "Rule 31: a login that has failed ends the fetches of all programs that waited for it, also those in the queue")
     func aLoginThatHasFailedEndsAllThatWaited() {
         let stage = stage(keyring: false)
         let clients = [stage.connect(.request)] + (2...9).map { stage.connect(.request, pid: $0) }
@@ -244,7 +247,7 @@ import WatchwordProtocol
             stage.keyring.lock()
             let client = stage.connect(.request)
             challenge(client, more)
-            #expect(stage.keyring.unlocks == (isUnlocked ? 1 : 0), "\(sharing) \(more)")
+            #expect(stage.keyring.windows == (isUnlocked ? 1 : 0), "\(sharing) \(more)")
             #expect(paths(stage).contains("/token") == isUnlocked)
         }
     }
@@ -252,10 +255,85 @@ import WatchwordProtocol
     @Test func aReadableLoginIsUsedBesideALockedOne() {
         let stage = stage()
         store("old", ["copy": "1"], in: stage)
-        stage.keyring.lock()
+        stage.keyring.lock(default: false)
         store(in: stage)
         challenge(stage.connect(.request))
-        #expect(stage.keyring.unlocks == 0 && paths(stage).last == "/token")
+        #expect(stage.keyring.windows == 0 && paths(stage).last == "/token")
+    }
+
+    @Test(
+        "Rule X5: a window of the keyring that a person has closed opens again after 10 s, 20 s and so on, for whatever program"
+    )
+    func aClosedWindowOfTheKeyringOpensLater() {
+        let stage = stage()
+        store(in: stage)
+        stage.keyring.lock()
+        stage.keyring.isDismissed = true
+        var times: [Int] = []
+        for second in 0..<80 {
+            let before = stage.keyring.windows
+            let client = stage.connect(.request, pid: Int32(second + 2))
+            #expect(question(client) != nil, "\(second)")
+            client.leave()
+            if stage.keyring.windows > before { times.append(second) }
+            // The login ends when nobody waits for it.
+            stage.clock.advance(by: .seconds(1))
+            stage.broker.assumeIsolated { $0.desks.tokens.endSearches { _ in true } }
+        }
+        #expect(times == [0, 10, 30, 70])
+    }
+
+    @Test("A closed window opens again if a person asks for it, and after an unlocking there is no delay")
+    func aPersonOpensTheWindowOfTheKeyringAgain() {
+        let stage = stage()
+        store(in: stage)
+        stage.keyring.lock()
+        stage.keyring.isDismissed = true
+        let client = stage.connect(.request)
+        #expect(question(client) != nil && stage.keyring.windows == 1)
+        #expect(client.call("keyring/unlock")?.kind == "keyringUnavailable" && stage.keyring.windows == 2)
+        stage.keyring.isDismissed = false
+        #expect(client.call("keyring/unlock")?["result"]?["state"]?.string == "usable")
+        stage.keyring.lock()
+        stage.broker.assumeIsolated { $0.desks.tokens.endSearches { _ in true } }
+        challenge(stage.connect(.request, pid: 5))
+        #expect(stage.keyring.windows == 4)
+    }
+
+    @Test func programsThatNeedTheLockedKeyringShareOneWindow() {
+        let stage = Stage(hasKeyring: true) { options in
+            options.oauthRules = (1...9).map { number in
+                var rule = OAuthRule(resource: "https://api/\(number)")
+                (rule.issuer, rule.clientID, rule.flow, rule.usesDPoP) = ("https://as", "me", .device, false)
+                return rule
+            }
+        }
+        for number in 1...9 { store("r", ["resource": ExactText("https://api/\(number)")], in: stage) }
+        stage.keyring.lock()
+        stage.keyring.isDismissed = true
+        stage.keyring.hold()
+        let clients = (1...9).map { number in
+            let client = stage.connect(.request, pid: Int32(number + 1))
+            _ = client.fetch("https://api/\(number)")
+            answer(ExactText("/\(number)"), stage, 401, "", "Bearer realm=\"\(number)\"")
+            _ = client.hear()
+            if number == 1 { answer("/.well-known/oauth-authorization-server", stage, 200, Self.metadata) }
+            _ = client.hear()
+            return client
+        }
+        stage.keyring.release()
+        for client in clients { _ = client.hear() }
+        #expect(stage.keyring.windows == 1 && paths(stage).count { $0 == "/device" } == 9)
+    }
+
+    @Test func aLoginAfterAClosedWindowIsStoredWithoutAnother() throws {
+        let stage = stage()
+        store(in: stage)
+        stage.keyring.lock()
+        stage.keyring.isDismissed = true
+        let client = stage.connect(.request)
+        try logIn(client)
+        #expect(stage.keyring.windows == 1 && hasGrants(stage))
     }
 
     // MARK: Stopping

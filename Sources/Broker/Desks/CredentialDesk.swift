@@ -78,7 +78,7 @@ final class CredentialDesk {
             let reply = result.map { CredentialID.keyring($0) }
             desk.clients.complete(call, reply.mapError { RPCError(.keyringUnavailable, $0.text) })
         }
-        keyring.save(params.credential, for: params.pattern, connection.cause, completion: finish)
+        keyring.save(params.credential, for: params.pattern, isAsked: true, connection.cause, completion: finish)
         return nil
     }
 

@@ -27,13 +27,11 @@ extension KeyringDesk {
         return nil
     }
 
-    /// `keyring/unlock`. The time limit is the one for challenges, because the keyring may prompt the user.
-    func unlock(_ call: Call<KeyringUnlock>) throws {
-        guard let port else { throw RPCError(.keyringUnavailable, KeyringFailure.notConfigured.text) }
-        port.unlock(
-            limit: context.options.challengeDeadline,
-            completion: reference.callback { desk, result in
-                desk.record(result)
+    /// `keyring/unlock`
+    func unlock(_ call: Call<KeyringUnlock>) {
+        unlock(
+            isAsked: true,
+            completion: reference.direct { desk, result in
                 desk.clients.complete(
                     call, result.map { desk.status }.mapError { RPCError(.keyringUnavailable, $0.text) })
             })

@@ -20,6 +20,12 @@ final class KeyringDesk {
     private var lastLookUp = 0
     /// The number of pending writes and removals, for which shutdown waits.
     private var openChanges = 0
+    /// Delays the windows of the keyring after a person has closed some.
+    private var windows = PromptLimiter()
+    /// What waits for the window that is open.
+    private var unlocking: [KeyringCompletion<Void>] = []
+    /// The number of pending writes that may open a window.
+    private var openStores = 0
 
     init(_ fetches: FetchRouter, _ reference: DeskReference<KeyringDesk>) {
         (keyring, netrc, commands) = (fetches.ports.keyring, fetches.ports.netrc, fetches.ports.commands)
@@ -110,11 +116,74 @@ final class KeyringDesk {
         }
     }
 
+    // MARK: Windows
+
+    /// Unlocks the keyring, with one window for all that wait for it. The time limit is the one for challenges, because a person
+    /// may be asked.
+    /// - Parameters:
+    ///   - isAsked: whether the user has asked for it. For a fetch, no window opens just after a person has closed one.
+    ///   - completion: called on the broker's executor.
+    func unlock(isAsked: Bool, completion: @escaping KeyringCompletion<Void>) {
+        guard let port else { return completion(.failure(.notConfigured)) }
+        guard !unlocking.isEmpty || isAsked || mayShowWindow else { return completion(.failure(.windowClosed)) }
+        unlocking.append(completion)
+        guard unlocking.count == 1 else { return }
+        port.unlock(
+            limit: context.options.challengeDeadline,
+            completion: reference.callback { desk, result in
+                desk.record(result)
+                desk.recordWindow(result)
+                let waiting = desk.unlocking
+                desk.unlocking = []
+                for completion in waiting { completion(result) }
+            })
+    }
+
+    /// Stores an item, and unlocks the keyring for it.
+    /// - Parameters:
+    ///   - isAsked: see `unlock`.
+    ///   - completion: called on the broker's executor.
+    func store(
+        _ secret: Secret, attributes: [ExactText: ExactText], label: String, isAsked: Bool,
+        completion: @escaping KeyringCompletion<String>
+    ) {
+        guard let port else { return completion(.failure(.notConfigured)) }
+        let write: KeyringCompletion<Void> = reference.direct { desk, result in
+            if case .failure(let failure) = result { return completion(.failure(failure)) }
+            desk.openStores += 1
+            port.store(
+                secret, attributes: attributes, label: label,
+                completion: desk.reference.callback { desk, result in
+                    desk.openStores -= 1
+                    desk.recordWindow(result)
+                    completion(result)
+                })
+        }
+        if isAsked || mayShowWindow, unlocking.isEmpty, openStores == 0 { return write(.success(())) }
+        // Another window may be open, or was just closed.
+        port.check(
+            completion: reference.callback { desk, result in
+                guard case .failure(let failure) = result, failure.kind == .locked else { return write(result) }
+                desk.unlock(isAsked: isAsked, completion: write)
+            })
+    }
+
+    private var mayShowWindow: Bool { windows.wait(of: "", at: .keyring, now: context.now) == nil }
+
+    private func recordWindow<Value>(_ result: Result<Value, KeyringFailure>) {
+        switch result {
+        case .success: windows.recordAnswer(to: "", at: .keyring)
+        case .failure(let failure) where failure.kind == .dismissed || failure.kind == .timedOut:
+            windows.recordRefusal(of: "", at: .keyring, now: context.now)
+        case .failure: break
+        }
+    }
+
     // MARK: Writing
 
     /// Stores an accepted permanent credential. A failure is only logged.
     func storeAccepted(_ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause) {
-        save(credential, for: pattern, cause) { [log = context.log] result in
+        save(credential, for: pattern, isAsked: false, cause) { [log = context.log] result in
             if case .failure(let failure) = result {
                 log.warning("cannot store a credential in the keyring", metadata: ["reason": "\(failure.text)"])
             }
@@ -143,9 +212,11 @@ final class KeyringDesk {
 
     /// Stores a credential in the keyring. An item of the same user and protection space is replaced. The first item of
     /// a protection space becomes the default.
-    /// - Parameter completion: called on the broker's executor with the name of the item.
+    /// - Parameters:
+    ///   - isAsked: see `store`.
+    ///   - completion: called on the broker's executor with the name of the item.
     func save(
-        _ credential: LoginCredential, for pattern: SpacePattern, _ cause: Cause,
+        _ credential: LoginCredential, for pattern: SpacePattern, isAsked: Bool, _ cause: Cause,
         completion: @escaping KeyringCompletion<String>
     ) {
         guard let keyring = port else { return completion(.failure(.notConfigured)) }
@@ -163,7 +234,9 @@ final class KeyringDesk {
             if let item = write.incomplete {
                 return keyring.setAttributes(write.attributes, of: item) { finish(($0.map { item }, isNews: true)) }
             }
-            keyring.store(write.secret, attributes: write.attributes, label: write.label) { finish(($0, isNews: true)) }
+            desk.store(write.secret, attributes: write.attributes, label: write.label, isAsked: isAsked) {
+                finish(($0, isNews: true))
+            }
         }
         keyring.search([KeyringAttributes.searchQuery(for: pattern)], withSecrets: true) { result in
             switch result {
@@ -192,6 +265,8 @@ extension KeyringWrite {
 extension KeyringFailure {
     fileprivate static let forgotten = KeyringFailure(
         .cancelled, "the credential was not stored: it was removed, or the session cleared, in the meantime")
+    fileprivate static let windowClosed = KeyringFailure(
+        .locked, "the keyring is locked, and its window was just closed; run \"watchword keyring unlock\"")
     static let notConfigured = KeyringFailure(
         .absent, "the broker runs without a keyring (keyring.enabled); credentials are stored for the session only")
 }

@@ -95,7 +95,7 @@ struct MethodTable: Sendable {
         add(KeyringStatus.self) { _, call, _, desks in desks.keyring.check(call) }
         addLater(KeyringUnlock.self) { _, call, _, desks in
             try desks.credentials.refuseWhenLocked()
-            try desks.keyring.unlock(call)
+            desks.keyring.unlock(call)
         }
     }
 }

@@ -68,7 +68,7 @@ final class GrantStore {
         // guard: oauth-login-that-is-being-forgotten
         if removals[key] != nil, known?.isSaved != false { return completion(nil) }
         guard known?.isSaved != false, let port = keyring.port else { return completion(known?.grant) }
-        let kept = known?.grant
+        let (kept, desk) = (known?.grant, keyring.reference)
         port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
             guard case .success(let items) = result else { return completion(kept) }
             // An item that is gone was deleted by the user; a locked one is still there.
@@ -76,10 +76,12 @@ final class GrantStore {
             if let grant = TokenGrant.first(of: key, in: items) { return completion(grant) }
             guard items.contains(where: \.isLocked) else { return completion(nil) }
             guard mayAsk, kept == nil else { return completion(kept) }  // guard: oauth-locked-login
-            port.unlock(limit: Limits.challengeDeadline) { unlocked in
-                guard case .success = unlocked else { return completion(nil) }
-                port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
-                    completion(TokenGrant.first(of: key, in: (try? result.get()) ?? []))
+            desk.post {
+                $0.unlock(isAsked: false) { unlocked in
+                    guard case .success = unlocked else { return completion(nil) }
+                    port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
+                        completion(TokenGrant.first(of: key, in: (try? result.get()) ?? []))
+                    }
                 }
             }
         }
@@ -96,10 +98,12 @@ final class GrantStore {
         let (place, now) = (Place(key: grant.key, owner: owner), keyring.context.now)
         let since = isNew ? now : grants[place]?.since ?? now
         if isKept { grants[place] = Known(grant: grant, since: since, lastUse: now) }
-        guard let port = keyring.port else { return completion() }
+        guard hasKeyring else { return completion() }
         openChanges += 1
-        let stored: KeyringCompletion<String> = reference.callback { $0.grants.stored($1, grant, place, isKept) }
-        port.store(grant.secret, attributes: TokenGrant.attributes(of: grant.key), label: grant.label) { result in
+        let stored: KeyringCompletion<String> = reference.direct { $0.grants.stored($1, grant, place, isKept) }
+        keyring.store(
+            grant.secret, attributes: TokenGrant.attributes(of: grant.key), label: grant.label, isAsked: false
+        ) { result in
             stored(result)
             completion()
         }

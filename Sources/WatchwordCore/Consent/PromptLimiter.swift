@@ -5,8 +5,8 @@ public import WatchwordProtocol
 ///
 /// All times are durations since one arbitrary start and never decrease.
 public struct PromptLimiter: Sendable {
-    /// The server or proxy of a login, regardless of realm, path and authentication scheme; or the program that prompts
-    /// through a client such as askpass.
+    /// The server or proxy of a login, regardless of realm, path and authentication scheme; the program that prompts
+    /// through a client such as askpass; or the keyring.
     public struct Site: Sendable, Hashable {
         let scheme: String
         let host: ExactText
@@ -22,6 +22,11 @@ public struct PromptLimiter: Sendable {
         public init(_ prompt: ProgramPrompt) {
             (scheme, host, port, isProxy) = ("", ExactText(prompt.program ?? ""), 0, false)
         }
+
+        private init(scheme: String) { (self.scheme, host, port, isProxy) = (scheme, "", 0, false) }
+
+        /// The window of the keyring, which names no program.
+        public static let keyring = Site(scheme: "keyring")
     }
 
     struct Key: Hashable {

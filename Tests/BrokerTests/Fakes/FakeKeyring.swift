@@ -11,10 +11,13 @@ final class FakeKeyring: KeyringPort {
         var waiting: [Completion<[KeyringItem]>] = []
         var searches = 0
         var locked: Set<String> = []
-        var unlocks = 0
+        var isLocked = false
+        var windows = 0
+        var isDismissed = false
         var last = 0
         /// Changes that wait, if they do.
         var held: [@Sendable () -> Void]?
+        var holdsStore = false
         var report: (@Sendable (KeyringChange) -> Void)?
     }
 
@@ -24,10 +27,19 @@ final class FakeKeyring: KeyringPort {
 
     var searches: Int { state.withLock { $0.searches } }
 
-    var unlocks: Int { state.withLock { $0.unlocks } }
+    /// The windows that were shown.
+    var windows: Int { state.withLock { $0.windows } }
 
-    /// Locks the items that are stored now.
-    func lock() { state.withLock { state in state.locked = Set(state.items.map(\.id)) } }
+    /// Whether the person closes each window.
+    var isDismissed: Bool {
+        get { state.withLock { $0.isDismissed } }
+        set { state.withLock { $0.isDismissed = newValue } }
+    }
+
+    /// Locks the items that are stored now, and the default collection.
+    func lock(default isDefault: Bool = true) {
+        state.withLock { state in (state.locked, state.isLocked) = (Set(state.items.map(\.id)), isDefault) }
+    }
 
     /// The failure of every call; `nil` lets them succeed.
     var failure: KeyringFailure? {
@@ -46,28 +58,43 @@ final class FakeKeyring: KeyringPort {
 
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// Changes wait until `release` is called.
+    /// Changes wait until `release` is called, and so do checks behind a store.
     func hold() { state.withLock { $0.held = [] } }
 
     /// Makes the changes that wait.
     func release() {
-        let held = state.withLock { $0.held.take() } ?? []
+        let held = state.withLock { state in
+            state.holdsStore = false
+            return state.held.take() ?? []
+        }
         for change in held { change() }
     }
 
     private func change<Value: Sendable>(
-        _ completion: @escaping Completion<Value>, _ value: @escaping @Sendable (inout State) -> Value
+        _ completion: @escaping Completion<Value>, showsWindow: Bool = false, needsUnlocked: Bool = false,
+        _ value: @escaping @Sendable (inout State) -> Value
     ) {
         let isHeld = state.withLock { state in
-            state.held?.append { self.answer(completion, value) }
+            state.held?.append {
+                self.answer(completion, showsWindow: showsWindow, needsUnlocked: needsUnlocked, value)
+            }
             return state.held != nil
         }
-        if !isHeld { answer(completion, value) }
+        if !isHeld { answer(completion, showsWindow: showsWindow, needsUnlocked: needsUnlocked, value) }
     }
 
-    private func answer<Value>(_ completion: Completion<Value>, _ value: (inout State) -> Value) {
+    private func answer<Value>(
+        _ completion: Completion<Value>, showsWindow: Bool = false, needsUnlocked: Bool = false,
+        _ value: (inout State) -> Value
+    ) {
         let result = state.withLock { state -> Result<Value, KeyringFailure> in
             if let failure = state.failure { return .failure(failure) }
+            if needsUnlocked, state.isLocked { return .failure(KeyringFailure(.locked, "it is locked")) }
+            if showsWindow, state.isLocked {
+                state.windows += 1
+                if state.isDismissed { return .failure(KeyringFailure(.dismissed, "the window was closed")) }
+                (state.isLocked, state.locked) = (false, [])
+            }
             return .success(value(&state))
         }
         completion(result)
@@ -96,7 +123,8 @@ final class FakeKeyring: KeyringPort {
     func store(
         _ secret: Secret, attributes: [ExactText: ExactText], label: String, completion: @escaping Completion<String>
     ) {
-        change(completion) { state in
+        state.withLock { $0.holdsStore = $0.held != nil }
+        change(completion, showsWindow: true) { state in
             var attributes = attributes
             attributes["xdg:schema"] = "org.gnome.keyring.NetworkPassword"
             state.items.removeAll { $0.attributes == attributes }
@@ -128,11 +156,14 @@ final class FakeKeyring: KeyringPort {
     func change(_ change: KeyringChange) { state.withLock { $0.report }?(change) }
 
     func unlock(limit: Duration, completion: @escaping Completion<Void>) {
-        answer(completion) { state in
-            state.unlocks += 1
-            state.locked = []
-        }
+        change(completion, showsWindow: true) { _ in }
     }
 
-    func check(completion: @escaping Completion<Void>) { answer(completion) { _ in } }
+    func check(completion: @escaping Completion<Void>) {
+        if state.withLock({ $0.holdsStore }) {
+            change(completion, needsUnlocked: true) { _ in }
+        } else {
+            answer(completion, needsUnlocked: true) { _ in }
+        }
+    }
 }
