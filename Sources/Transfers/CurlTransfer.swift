@@ -21,6 +21,9 @@ final class CurlTransfer {
     private var hasDroppedExpectation = false
     /// The size of the header sections up to the end of an interim response to CONNECT, until the next status line was read.
     private var interimBytes: Int?
+    /// Whether the request was sent on a connection that had logged in earlier. Then libcurl must not send it again on a new one,
+    /// which would log in.
+    private(set) var hasReusedLogin = false
     /// Why a callback stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
     /// Delivers a response whose body is awaited, after a while; see `TransferOptions.awaitsBody`.
@@ -29,6 +32,8 @@ final class CurlTransfer {
     private var answeredBytes = 0
     /// The bytes that libcurl has received since the last header section.
     private var receivedBytes = 0
+    /// The bytes of requests that opened a tunnel to a TLS server.
+    private var tunnelBytes = 0
     /// Receives this transfer when its response is ready for delivery.
     private let readyResponses: ReadyResponses
 
@@ -81,6 +86,9 @@ final class CurlTransfer {
     /// Whether the last header section answers the last request: in a login by NTLM, libcurl sends several.
     // guard: answer-before-the-request
     private var isAnswered: Bool { easy.number(CURLINFO_REQUEST_SIZE) == answeredBytes }
+
+    /// Whether a part of the request, or of an unanswered request for a tunnel, may have been sent.
+    var hasSentRequest: Bool { easy.number(CURLINFO_REQUEST_SIZE) > tunnelBytes }
 
     /// Whether the response to the last request makes libcurl stop sending its body.
     var isRefused: Bool { head.isRefusal && isAnswered }
@@ -203,13 +211,20 @@ final class CurlTransfer {
     /// Prepares the OpenSSL context of a new connection.
     func prepare(_ context: OpaquePointer) -> Bool {
         let isProxyContext = job.request.proxy?.kind == .https && TLSRecord.isProxyContext(context)
-        if !isProxyContext { head.beginOrigin() }
+        if !isProxyContext {
+            if request.value.usesTunnel {
+                report(.opensTunnel)
+                tunnelBytes = easy.number(CURLINFO_REQUEST_SIZE)
+            }
+            head.beginOrigin()
+        }
         return connections.attach(context, to: isProxyContext ? .proxy : .origin, job.request)
     }
 
     func mayConnect(to address: UnsafePointer<curl_sockaddr>) -> Bool {
         // guard: address-after-resolution
-        if request.options.needsOldConnection {  // guard: needs-old-connection
+        // guard: needs-new-login
+        if request.options.needsOldConnection || hasReusedLogin {  // guard: needs-old-connection
             stopped = .connectionLost
             return false
         }
@@ -225,10 +240,22 @@ final class CurlTransfer {
         let isAdmitted =
             connections.gate.isOpen
             || connections.admit(address.flatMap { NetworkAddress(String(cString: $0)) }, port: Int(port))
-        guard isAdmitted, let pool else { return false }
-        return connections.isQuiet(ConnectionEnds(peer: address, port, own: own, ownPort), easy, pool.connections)
-            && connections.isBound(easy, to: job.request.boundEndPoint)
+        guard isAdmitted, let pool,
+            connections.isQuiet(ConnectionEnds(peer: address, port, own: own, ownPort), easy, pool.connections),
+            connections.isBound(easy, to: request.boundEndPoint)
+        else { return false }
+        if easy.number(CURLINFO_NUM_CONNECTS) == 0 {
+            if request.value.usesTunnel || !request.handshakes.isEmpty {
+                hasReusedLogin = request.value.identity != .none
+                report(.reusesConnection)
+            }
+        } else if request.value.usesTunnel, request.url.origin.scheme == .http {
+            report(.opensTunnel)
+        }
+        return true
     }
+
+    private func report(_ event: TransferEvent) { readyResponses.events.append((self, event)) }
 
     /// Whether the transfer has to start again on a new connection. Nothing of its request was sent on the old one, which libcurl
     /// has closed.
@@ -260,8 +287,7 @@ final class CurlTransfer {
         head = ResponseHead(job.request)
         connections = ConnectionRecord(job.request, connections.certificate)
         body = ResponseBody(job, login)
-        decoder = nil
-        stopped = nil
+        (decoder, stopped, tunnelBytes) = (nil, nil, 0)
         try easy.set(CURLOPT_FRESH_CONNECT, true)
         try easy.set(CURLOPT_TIMEOUT_MS, max(1, (request.timeout - timing.elapsed()).wholeMilliseconds))
     }
@@ -286,7 +312,7 @@ final class CurlTransfer {
             return false
         }
         if head.headers.isComplete, head.isInBetween, isWaitLimited { readyResponses.intermediate.append(self) }
-        if let interim = head.interim, job.interim != nil { readyResponses.interim.append((self, interim)) }
+        if let interim = head.interim { report(.interim(interim)) }
         if job.request.options.delivery == .fromHeader, body.flow == nil, head.isFinal(for: job.request) {
             if job.request.options.awaitsBody, !head.isSwitch { readyResponses.begun.append(self) } else { startFlow() }
         }
@@ -354,7 +380,7 @@ final class ReadyResponses {
     var ended: [CurlTransfer] = []
     /// Those whose body is awaited.
     var begun: [CurlTransfer] = []
-    var interim: [(transfer: CurlTransfer, response: TransferResponse)] = []
+    var events: [(transfer: CurlTransfer, event: TransferEvent)] = []
 }
 
 extension SharedRequest {

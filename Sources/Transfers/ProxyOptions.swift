@@ -49,7 +49,7 @@ extension ProxyRequest {
 
 extension SharedRequest {
     /// Whether the request goes through a CONNECT tunnel of its proxy.
-    var isTunnelled: Bool { value.url.origin.scheme == .https && value.proxy.map { $0.kind != .socks5h } ?? false }
+    var isTunnelled: Bool { value.usesTunnel && value.proxy?.kind != .socks5h }
 }
 
 extension ProxyRequest.Kind {

@@ -65,11 +65,11 @@ struct RunningTransfers {
         return readyResponses.intermediate
     }
 
-    /// Removes and returns the interim responses that have been received.
-    func takeInterim() -> [(transfer: CurlTransfer, response: TransferResponse)] {
-        guard !readyResponses.interim.isEmpty else { return [] }
-        defer { readyResponses.interim = [] }
-        return readyResponses.interim.filter { transfers[$0.transfer.id] != nil }
+    /// Removes and returns what has happened in transfers before their responses.
+    func takeEvents() -> [(transfer: CurlTransfer, event: TransferEvent)] {
+        guard !readyResponses.events.isEmpty else { return [] }
+        defer { readyResponses.events = [] }
+        return readyResponses.events.filter { transfers[$0.transfer.id] != nil }
     }
 
     /// Returns the transfers whose body is awaited.

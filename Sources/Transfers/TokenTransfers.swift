@@ -96,15 +96,13 @@ extension TransferEngine {
             limit.set(in: request.timeout + Self.patience)
             tokens.began(job, limit: limit)
             figures.running += 1
-            let interim = job.interim.map { [loop] interim -> TransferPort.Interim in
-                { response in _ = loop.post { interim(response) } }
-            }
+            let report: TransferPort.Report = { [loop] event in _ = loop.post { job.report(event) } }
             thread.post(
                 back: loop, { [port] (outcome: Outcome) in port.value.endElsewhere(id, outcome) },
                 { engine, done in
                     if let source { engine.adopt(source.value, as: request.source) }
                     engine.begin(
-                        TransferJob(id: id, request: request, job.quotas, interim: interim, completion: done),
+                        TransferJob(id: id, request: request, job.quotas, report: report, completion: done),
                         prepared.value)
                 })
         } catch {

@@ -4,9 +4,9 @@ public import WatchwordCore
 /// The engine as the broker's transfer port. Every call must be made on the engine's loop; `value` checks that.
 extension LoopBound: TransferPort where Value == TransferEngine {
     public func start(
-        _ request: SharedRequest, _ quotas: ResponseQuotas, interim: TransferPort.Interim?,
+        _ request: SharedRequest, _ quotas: ResponseQuotas, report: @escaping TransferPort.Report,
         completion: @escaping @Sendable (TransferPort.Outcome) -> Void
-    ) -> TransferID { value.start(request, quotas, interim: interim, completion: completion) }
+    ) -> TransferID { value.start(request, quotas, report: report, completion: completion) }
 
     public func cancel(_ id: TransferID) { value.cancel(id) }
 

@@ -60,11 +60,11 @@ public final class TransferEngine {
     public var port: LoopBound<TransferEngine> { LoopBound(self, to: loop) }
 
     func start(
-        _ request: SharedRequest, _ quotas: ResponseQuotas, interim: TransferPort.Interim? = nil,
+        _ request: SharedRequest, _ quotas: ResponseQuotas, report: @escaping TransferPort.Report = { _ in },
         completion: @escaping Completion
     ) -> TransferID {
         let id = TransferID.next()
-        begin(TransferJob(id: id, request: request, quotas, interim: interim, completion: completion))
+        begin(TransferJob(id: id, request: request, quotas, report: report, completion: completion))
         return id
     }
 
@@ -120,7 +120,7 @@ public final class TransferEngine {
             let job = waiting.job
             let request = job.request.changed { $0.timeout = max(.milliseconds(1), waiting.deadline - .now) }
             begin(
-                TransferJob(id: id, request: request, job.quotas, interim: job.interim, completion: job.completion),
+                TransferJob(id: id, request: request, job.quotas, report: job.report, completion: job.completion),
                 prepared)
         case .failure(let failure): settle(waiting.job.completion, .failure(failure))
         }
@@ -161,7 +161,7 @@ public final class TransferEngine {
     /// Called after libcurl has acted on the transfers of this pool.
     private func acted(_ pool: ConnectionPool) {
         outcomes.hold()
-        for (transfer, response) in running.takeInterim() { transfer.job.interim?(response) }
+        for (transfer, event) in running.takeEvents() { transfer.job.report(event) }
         deliverReadyResponses()
         if !sources.isEmpty { serveSources() }
         while let (easy, code) = pool.multi.nextFinished() {

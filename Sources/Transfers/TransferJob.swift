@@ -7,16 +7,16 @@ final class TransferJob: Sendable {
     let id: TransferID
     let request: SharedRequest
     let quotas: ResponseQuotas
-    /// Called for each interim response; see `TransferPort.start`.
-    let interim: TransferPort.Interim?
+    /// See `TransferPort.start`.
+    let report: TransferPort.Report
     /// Called exactly once.
     let completion: Completion
 
     init(
-        id: TransferID, request: SharedRequest, _ quotas: ResponseQuotas, interim: TransferPort.Interim? = nil,
+        id: TransferID, request: SharedRequest, _ quotas: ResponseQuotas, report: @escaping TransferPort.Report,
         completion: @escaping Completion
     ) {
         (self.id, self.request, self.quotas) = (id, request, quotas)
-        (self.interim, self.completion) = (interim, completion)
+        (self.report, self.completion) = (report, completion)
     }
 }

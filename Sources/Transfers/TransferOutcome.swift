@@ -11,7 +11,7 @@ extension CurlTransfer {
             return .success(response)
         case .failure(var failure):
             failure.requestBody = source?.state ?? .untouched
-            failure.hasSentRequest = easy.number(CURLINFO_REQUEST_SIZE) > 0
+            failure.hasSentRequest = hasSentRequest
             return .failure(failure)
         }
     }
@@ -221,7 +221,9 @@ extension CurlTransfer {
         if kind == .malformedResponse && !head.isUnrequestedSwitch {
             cause = head.framingProblem == nil ? .badContentCoding : .malformedHeader
         }
-        return TransferFailure(kind, limitText(kind), wireCause: cause)
+        return TransferFailure(
+            kind, limitText(kind), cause: kind == .connectionLost && hasReusedLogin ? .loginConnectionEnded : nil,
+            wireCause: cause)
     }
 
     private func limitText(_ kind: TransferFailure.Kind) -> String {

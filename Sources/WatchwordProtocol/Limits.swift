@@ -118,17 +118,15 @@ public enum Limits {
     public static let acceptanceAge = Duration.seconds(2)
     /// The shortest pause between acceptances after which a burst of fetches counts as over.
     public static let shortestAcceptancePause = Duration.milliseconds(50)
-    /// Time for which a request counts that ended before its response, because the server may yet check its credential.
+    /// Time for which a request counts that ended before its response, because the server may yet check its credential. For
+    /// one that this session has seen accepted it is `knownVerdictWait`.
     public static let lostVerdictMemory = Duration.seconds(10)
     /// Requests to one server that may be under way with one credential: as many as there are connections, and on
     /// multiplexed ones.
     public static let requestsWithOneLogin = 64
     public static let multiplexedRequestsWithOneLogin = 1024
-    /// Credentials that are remembered only because a request with them has ended without a verdict, or because their
-    /// connections are kept.
+    /// Credentials that are remembered only because a request with them has ended without a verdict.
     public static let idleAttemptWindows = 256
-    /// Servers whose kept connections are counted for one login of a proxy.
-    public static let keptConnectionServers = 64
     /// Time after which a login of a connection is made again on a new connection, because an old one shows nothing.
     public static let connectionAge = Duration.seconds(10)
     /// Time after which a fetch that waits for a response passes its leases on.

@@ -3,6 +3,9 @@
 With any scheme, and however many fetches begin at once, the account gets one failed login.
 """
 import base64
+import contextlib
+import socket
+import time
 
 import pytest
 
@@ -12,6 +15,7 @@ from rig.faults import Faults, build
 from rig.forwarding import ForwardProxy
 from rig.ntlm import DOMAIN, NtlmCheck
 from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
+from rig.tls import TlsServer
 
 FETCHES = 50
 LONG_AGO = 11
@@ -91,6 +95,63 @@ def test_rule_22_a_changed_password_of_ntlm_costs_one_failed_login(stage, faults
     check = server.handler = NtlmCheck(stage.folder, {"bob": new})
     run(client, server.url, user, new)
     assert len(check.refused) == 1, f"{len(check.refused)} failed logins"
+
+
+class Restarting:
+    """Closes all connections of a scripted server on demand, as a server that starts again does."""
+
+    def __init__(self, handler):
+        self.open, self.ended = [], 0
+        super().__init__(handler)
+
+    def _open(self, connection, number):
+        self.open.append(connection)
+        return connection
+
+    def restart(self):
+        for connection in self.open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _respond(self, connection, request, early):
+        return request.connection <= self.ended or super()._respond(connection, request, early)
+
+
+class RestartingServer(Restarting, ScriptedServer):
+    pass
+
+
+class RestartingProxy(Restarting, ForwardProxy):
+    pass
+
+
+@pytest.mark.parametrize("place", ["server", "server, at the next request", "proxy", "tunnel"])
+def test_rule_22_connections_that_end_with_the_old_password_cost_three_failed_logins(stage, certificates, place):
+    """The broker cannot know that the fetches have to log in again before it has sent their requests."""
+    old, new, user = stage.secret(), stage.secret(), f"{DOMAIN}\\bob"
+    configuration = '[schemes]\nntlm = ["127.0.0.1"]\n'
+    if place.startswith("server"):
+        check = NtlmCheck(stage.folder, {"bob": old}, handler=lambda request: time.sleep(0.05) or response(200, b"welcome"))
+        guarded = origin = stage.server(RestartingServer(check))
+    else:
+        check = NtlmCheck(stage.folder, {"bob": old}, proxy=True, handler=lambda request: time.sleep(0.05))
+        guarded = stage.server(RestartingProxy(check))
+        configuration += f'[proxy]\nurl = "{guarded.url}"\n'
+        origin = stage.server(TlsServer(certificates) if place == "tunnel" else lambda request: response(200, b"welcome"))
+    broker = stage.configured(configuration, "--ca-file", str(certificates / "ca.pem"))
+    asked = stage.client(broker=broker, answer=lambda challenge: password_answer(user, old))
+    assert asked.fetch(origin.url)["result"]["status"] == 200
+    calls = [asked.start("fetch/run", {"url": f"{origin.url}/{number}"}) for number in range(FETCHES)]
+    assert [asked.wait(call)["result"]["status"] for call in calls] == [200] * FETCHES
+    assert len({connection for connection, _, _ in check.served}) > 3, "several connections are kept"
+    changed = NtlmCheck(stage.folder, {"bob": new}, proxy=check.proxy, handler=check.handler)
+    guarded.handler = changed
+    if "next" in place:
+        guarded.ended = guarded.connections
+    else:
+        guarded.restart()
+    run(stage.client(broker=broker), origin.url, user, new)
+    assert 1 <= len(changed.refused) <= 3, f"{len(changed.refused)} failed logins"
 
 
 def test_rule_22_a_changed_password_of_a_proxy_costs_one_failed_login(stage, faults):

@@ -28,11 +28,11 @@ final class RemoteEngine: TransferPort {
     }
 
     func start(
-        _ request: SharedRequest, _ quotas: ResponseQuotas, interim: Interim?,
+        _ request: SharedRequest, _ quotas: ResponseQuotas, report: @escaping Report,
         completion: @escaping @Sendable (Outcome) -> Void
     ) -> TransferID {
         let id = TransferID.next()
-        let job = TransferJob(id: id, request: request, quotas, interim: interim, completion: completion)
+        let job = TransferJob(id: id, request: request, quotas, report: report, completion: completion)
         if !thread.post({ $0.begin(job) }) { completion(.failure(.shutDown)) }
         return id
     }

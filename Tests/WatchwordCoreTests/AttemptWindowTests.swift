@@ -216,61 +216,45 @@ private struct LoginSimulation {
 
     // MARK: The window itself
 
-    private let origin = Origin(scheme: .https, host: "h", port: 443)
-
     @Test("Rule 22: a pause or the end of a burst closes the window")
     func aPauseClosesTheWindow() {
         var window = AttemptWindow()
         for fetch in 1...40 {
-            window.send(FetchID(number: fetch), on: nil, now: .milliseconds(fetch))
+            window.send(FetchID(number: fetch), now: .milliseconds(fetch))
             if fetch > 8 {
                 window.accept(
                     FetchID(number: fetch - 8), waiting: 20, since: .zero, most: 64, now: .milliseconds(fetch))
             }
         }
-        #expect(window.permits(others: .none, on: nil, now: .milliseconds(50)))
-        #expect(!window.permits(others: .none, on: nil, now: .milliseconds(91)))
+        #expect(window.permits(.new, others: .none, now: .milliseconds(50)))
+        #expect(!window.permits(.new, others: .none, now: .milliseconds(91)))
         for fetch in 33...40 {
             window.accept(FetchID(number: fetch), waiting: 0, since: .zero, most: 64, now: .milliseconds(92))
         }
         for fetch in 41...43 {
-            #expect(window.permits(others: .none, on: nil, now: .milliseconds(93)))
-            window.send(FetchID(number: fetch), on: nil, now: .milliseconds(93))
+            #expect(window.permits(.new, others: .none, now: .milliseconds(93)))
+            window.send(FetchID(number: fetch), now: .milliseconds(93))
         }
-        #expect(!window.permits(others: .none, on: nil, now: .milliseconds(93)))
-    }
-
-    @Test("Rule 22: a request on a connection that has logged in before needs no verdict")
-    func aRequestOnAKeptConnectionNeedsNoVerdict() {
-        var window = AttemptWindow()
-        window.note(provenAt: .zero)
-        for fetch in 1...3 { window.send(FetchID(number: fetch), on: origin, now: .zero) }
-        #expect(!window.permits(others: .none, on: origin, now: .zero))
-        for fetch in 1...3 { window.end(FetchID(number: fetch), onKeptConnectionTo: origin, now: .seconds(1)) }
-        for fetch in 4...9 {
-            #expect(window.permits(others: .none, on: origin, now: .seconds(1)), "\(fetch)")
-            window.send(FetchID(number: fetch), on: origin, now: .seconds(1))
-        }
-        #expect(window.atRisk == 3)
-        #expect(!window.permits(others: .none, on: origin, now: .seconds(1)))
-        let other = Origin(scheme: .https, host: "i", port: 443)
-        #expect(!window.permits(others: .none, on: other, now: .seconds(1)), "a tunnel leads to one server")
-        window.expire(now: .seconds(3))
-        #expect(!window.permits(others: .none, on: origin, now: .seconds(1)))
+        #expect(!window.permits(.new, others: .none, now: .milliseconds(93)))
     }
 
     @Test("Rule D13: after the refusal of a remembered nonce, one request at a time tries the new one")
     func afterTheRefusalOfANonceOneTries() {
         var window = AttemptWindow()
         window.note(provenAt: .zero)
-        for fetch in 1...3 { window.send(FetchID(number: fetch), on: nil, now: .zero) }
+        for fetch in 1...3 { window.send(FetchID(number: fetch), now: .zero) }
         window.doubt(FetchID(number: 1), now: .zero)
-        #expect(window.permits(others: .none, on: nil, now: .zero))
-        window.send(FetchID(number: 1), on: nil, now: .zero)
+        #expect(window.permits(.new, others: .none, now: .zero))
+        window.send(FetchID(number: 1), now: .zero)
         window.doubt(FetchID(number: 2), now: .zero)
-        #expect(!window.permits(others: .none, on: nil, now: .seconds(9)), "four have been sent")
+        #expect(!window.permits(.new, others: .none, now: .seconds(9)), "four have been sent")
         window.accept(FetchID(number: 1), waiting: 1, since: .zero, most: 64, now: .zero)
         #expect(window.atRisk == 0)
-        #expect(window.permits(others: .none, on: nil, now: .zero))
+        #expect(window.permits(.new, others: .none, now: .zero))
     }
+}
+
+extension FetchID {
+    /// A fetch that has sent nothing.
+    fileprivate static let new = FetchID(number: 9999)
 }

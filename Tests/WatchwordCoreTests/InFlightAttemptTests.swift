@@ -82,6 +82,31 @@ import WatchwordProtocol
         #expect(attempts.isEmpty, "no password remains")
     }
 
+    @Test("Rule 22: a request with a known login that ended before its response counts for two more seconds")
+    func aRequestWithAKnownLoginThatEndedBeforeItsResponseCountsForTwoSeconds() {
+        var attempts = InFlightAttempts()
+        let login = loginAttempt(provenAt: .zero)
+        for fetch in 1...3 {
+            let isSent = attempts.begin(login, by: FetchID(number: fetch), now: .seconds(1))
+            #expect(isSent && end(&attempts, fetch, .lost, at: .seconds(1)) == [])
+        }
+        let due = .seconds(1) + Limits.knownVerdictWait
+        for (now, isSent) in [(due - .milliseconds(1), false), (due, true)] {
+            #expect(attempts.begin(login, by: FetchID(number: 4), now: now) == isSent)
+            if !isSent { #expect(attempts.nextTry(of: FetchID(number: 4)) == due) }
+            attempts.leave(FetchID(number: 4))
+        }
+    }
+
+    @Test("Rule 22: a fetch that sends its request again does not wait for its own lost one; others do")
+    func aFetchDoesNotWaitForItsOwnLostRequest() {
+        var attempts = InFlightAttempts()
+        #expect(begin(&attempts, 1))
+        #expect(end(&attempts, 1, .lost) == [])
+        #expect(!begin(&attempts, 2))
+        #expect(begin(&attempts, 1))
+    }
+
     @Test("Rule 24: the verdict of a server that one fetch chose is not that of the server another one reaches")
     func aVerdictCountsForFetchesThatReachTheSameServer() {
         var attempts = InFlightAttempts()
@@ -279,6 +304,34 @@ import WatchwordProtocol
         #expect(run.table.waitingCount == 0)
     }
 
+    @Test(
+        "Rule 22: a connection that ends without a response does not free the attempt, unless nothing was sent",
+        arguments: [TransferFailure.Kind.connectionLost, .timedOut, .malformedResponse],
+        [true, false])
+    func aConnectionThatEndsWithoutAResponseDoesNotFreeTheAttempt(kind: TransferFailure.Kind, isSent: Bool) throws {
+        var run = try session()
+        let ids = try crowd(&run, 3)
+        var failure = TransferFailure(kind, "detail")
+        failure.hasSentRequest = isSent
+        run.fail(ids[0], failure)
+        #expect(run.transferring == (isSent ? [] : [ids[1]]))
+    }
+
+    @Test("Rule 22: with a server that never responds, one program in two seconds sends a known login")
+    func withAServerThatNeverRespondsFewSendALogin() throws {
+        var run = try session()
+        let before = run.sent.count
+        _ = try crowd(&run)
+        var failure = TransferFailure(.connectionLost, "detail")
+        failure.hasSentRequest = true
+        for second in 0..<20 {
+            while let id = run.transferring.first { run.fail(id, failure) }
+            #expect(run.sent.count - before == 1 + second / 2)
+            run.now += .seconds(1)
+            run.tick()
+        }
+    }
+
     @Test("Rule 22: a challenge of another realm neither accepts nor refuses a credential")
     func aChallengeOfAnotherRealmIsNotAVerdict() throws {
         var run = try session()
@@ -374,5 +427,57 @@ import WatchwordProtocol
         let third = try run.fetch("https://h/a/")
         run.challenge(third, "NTLM")
         #expect(run.last(third)?.needsNewConnection == true)
+    }
+
+    @Test("Rule 22: a request on a connection that has logged in earlier is no attempt, one on a new connection is")
+    func aRequestOnAConnectionThatHasLoggedInIsNoAttempt() throws {
+        var run = try session("NTLM", age: .seconds(1))
+        let ids = try crowd(&run)
+        for id in ids { run.challenge(id, "NTLM") }
+        #expect(run.transferring == Array(ids[...2]))
+        for id in ids[...6] { run.report(id, .reusesConnection) }
+        #expect(run.transferring == Array(ids[...9]), "three have reported nothing")
+        // The server has closed the other connections, and the password is another one now.
+        run.challenge(ids[7], "NTLM")
+        #expect(run.asking == [ids[7]])
+        #expect(run.transferring == Array(ids[...6] + ids[8...9]))
+        for id in ids[...6] { run.receive(id, 200, []) { $0.reusedConnection = true } }
+        #expect(run.results.count == 8)
+    }
+
+    @Test("Rule 22: if connections that have logged in end with the request, each new login is an attempt")
+    func ifConnectionsThatHaveLoggedInEndEachNewLoginIsAnAttempt() throws {
+        var run = try session("NTLM", age: .seconds(1))
+        let ids = try crowd(&run)
+        for id in ids { run.challenge(id, "NTLM") }
+        for id in ids { run.report(id, .reusesConnection) }
+        #expect(run.transferring == ids)
+        var failure = TransferFailure(.connectionLost, "detail", cause: .loginConnectionEnded)
+        failure.hasSentRequest = true
+        for id in ids { run.fail(id, failure) }
+        #expect(run.transferring == Array(ids[...2]))
+        #expect(ids[...2].allSatisfy { run.last($0)?.needsNewConnection == true })
+        run.challenge(ids[0], "NTLM")
+        #expect(run.asking == [ids[0]])
+        #expect(ids[3...].allSatisfy { run.last($0)?.handshake == nil })
+    }
+
+    @Test("Rule 22: a tunnel is the verdict on the login to the proxy, however slow the server is")
+    func aTunnelIsTheVerdictOnTheLoginToTheProxy() throws {
+        var run = TableRun(proxy: wayOut)
+        let ids = try (1...20).map { try run.fetch("https://h/a/\($0)", client: $0) }
+        for id in ids { run.challengeFromProxy(id) }
+        run.answer(ids[0], user: "out", "pw")
+        #expect(run.transferring == [ids[0]])
+        run.report(ids[0], .opensTunnel)
+        #expect(run.transferring == Array(ids[...3]))
+        // Nothing is lost if the server fails then.
+        for id in ids[...3] {
+            run.report(id, .opensTunnel)
+            var failure = TransferFailure(.tlsFailed, "detail")
+            failure.hasSentRequest = true
+            run.fail(id, failure)
+        }
+        #expect(run.transferring.count > 3)
     }
 }

@@ -343,6 +343,10 @@ struct RandomWalk {
                 refuse(sent, by: name, id)
                 return respond(id, 407, "Proxy-Authenticate", "Basic realm=\"out\"", isFromProxy: true)
             }
+            if request.usesTunnel {
+                let event: TransferEvent = chance(1, in: 4) ? .reusesConnection : .opensTunnel
+                take(table.handle(.transferReported(event), of: id, environment), after: id, isOver: false)
+            }
         }
         guard let offers = Self.places.first(where: { $0.name == place }) else {
             problem = "astray"

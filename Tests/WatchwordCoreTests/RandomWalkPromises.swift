@@ -75,9 +75,9 @@ extension RandomWalk {
     // MARK: Invariants of the results of an event
 
     /// - Parameter id: the fetch that received the event: only this fetch, and fetches that waited for it, may get orders.
-    mutating func take(_ orders: [FetchTable.Order], after id: FetchID?) {
+    mutating func take(_ orders: [FetchTable.Order], after id: FetchID?, isOver: Bool = true) {
         let before = id.flatMap { pending[$0] }
-        if let id { pending[id] = nil }
+        if let id, isOver { pending[id] = nil }
         var left: [Fetch] = []
         for order in orders {
             reached.insert(order.name)

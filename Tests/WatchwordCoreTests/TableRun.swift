@@ -92,8 +92,7 @@ struct TableRun {
     // MARK: Events
 
     mutating func respond(_ id: FetchID, _ status: Int, _ headers: (String, String)...) {
-        let fields = headers.map { HeaderField($0.0, $0.1) }
-        take(table.handle(.received(TransferResponse(status: status, headers: fields)), of: id, environment))
+        receive(id, status, headers.map { HeaderField($0.0, $0.1) }) { _ in }
     }
 
     mutating func challenge(_ id: FetchID, _ scheme: String = "Basic realm=\"r\"") {
@@ -110,7 +109,18 @@ struct TableRun {
     ) {
         var response = TransferResponse(status: status, headers: fields)
         change(&response)
+        if let request = last(id) {
+            let isReused = response.reusedConnection
+            if request.usesTunnel && !response.isFromProxy || isReused && request.handshake != nil {
+                report(id, isReused ? .reusesConnection : .opensTunnel)
+            }
+        }
         take(table.handle(.received(response), of: id, environment))
+    }
+
+    /// Reports what happens in a transfer before its response, which `receive` does itself if it has not happened before.
+    mutating func report(_ id: FetchID, _ event: TransferEvent) {
+        take(table.handle(.transferReported(event), of: id, environment))
     }
 
     mutating func fail(_ id: FetchID, _ failure: TransferFailure = TransferFailure(.connectionLost, "detail")) {

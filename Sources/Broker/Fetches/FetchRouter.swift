@@ -152,18 +152,22 @@ final class FetchRouter {
         let held = fetch.owner.flatMap { clients[$0.connection]?.quotas }
         let quotas = ResponseQuotas(memory: held?.responses, disk: held?.disk)  // guard: disk-quota-responses
         let broker = reference.broker
-        let interim: TransferPort.Interim = { response in
-            broker.assumeIsolated { $0.desks.fetches.received(interim: response, of: id) }
+        let report: TransferPort.Report = { event in
+            broker.assumeIsolated { $0.desks.fetches.transferReported(event, of: id) }
         }
-        let transfer = ports.transfers.start(request, quotas, interim: fetch.answer == nil ? nil : interim) { outcome in
+        let transfer = ports.transfers.start(request, quotas, report: report) { outcome in
             broker.assumeIsolated { $0.desks.fetches.transferEnded(outcome, of: id) }
         }
         (fetch.transfer, fetch.waitTimer) = (transfer, nil)
     }
 
-    /// Passes an interim response on to the program of a front.
-    private func received(interim response: TransferResponse, of id: FetchID) {
-        if let answer = fetches[id]?.answer { desks.fronts.received(interim: response, answer) }
+    private func transferReported(_ event: TransferEvent, of id: FetchID) {
+        guard let fetch = fetches[id] else { return }
+        switch event {
+        case .interim(let response):
+            if let answer = fetch.answer { desks.fronts.received(interim: response, answer) }
+        case .reusesConnection, .opensTunnel: self.report(.transferReported(event), of: id)
+        }
     }
 
     /// Passes the outcome of a transfer to the table. If the fetch has ended meanwhile, cancels its open body.

@@ -19,6 +19,8 @@ struct Attempt: Sendable, Equatable {
     var serverEndPoint: [UInt8]?
     /// Whether the server has accepted the credential in this fetch.
     var isAccepted = false
+    /// Whether the last connection that had logged in with it has ended too early.
+    var needsNewConnection = false
     /// Whether the audit log has a record of this use.
     var isAudited = false
 

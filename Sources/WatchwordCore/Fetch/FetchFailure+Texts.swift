@@ -68,6 +68,7 @@ extension TransferFailure.Cause {
         case .charactersUnsupported: .invalidAnswer
         case .ntlmChallengeUnusable, .ntlmNotContinued: .notSupported
         case .addressDenied: .denied
+        case .loginConnectionEnded: .connectionLost
         case .tooManyWaiting: .busy
         }
     }

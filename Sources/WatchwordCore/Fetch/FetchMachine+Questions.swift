@@ -119,6 +119,10 @@ extension FetchMachine {
         case .channelChanged(let serverEndPoint):
             resolution =
                 logins.bindAgain(serverEndPoint) ?? logins.technicalFailure(FetchFailure(failure), &context)
+        case .loginConnectionEnded:
+            guard logins.search.situation.beginRound() else { return nil }
+            logins.outgoing.requireNewConnection()
+            resolution = .send
         case .ntlmChallengeUnusable, .ntlmNotContinued:
             resolution = logins.technicalFailure(FetchFailure(failure), &context)
         default:

@@ -54,6 +54,7 @@ struct FetchMachine: Sendable {
     mutating func handle(_ event: FetchTable.Event, _ context: inout FetchContext) -> FetchStep? {
         switch (state, event) {
         case (.ready, .started): enterHop(from: nil, &context, events: [])
+        case (.transferring, .transferReported(let event)): record(event, &context)
         case (.transferring(let since), .received(let response)): received(response, since: since, &context)
         case (.transferring(let since), .failed(let failure)): failed(failure, since: since, &context)
         case (.transferring(let since), .timePassed): releaseLeasesOfSlowResponse(since: since, &context)
@@ -88,19 +89,26 @@ struct FetchMachine: Sendable {
         case (.ready, .timePassed), (.asking, .timePassed), (.consulting, .timePassed), (.confirming, .timePassed),
             (.needingBody, .timePassed), (.finished, .timePassed):
             nil
-        case (.ready, .aborted(let failure)), (.transferring, .aborted(let failure)), (.asking, .aborted(let failure)),
+        case (.transferring, .aborted(let failure)): abort(failure, .lost, &context)
+        case (.ready, .aborted(let failure)), (.asking, .aborted(let failure)),
             (.consulting, .aborted(let failure)), (.confirming, .aborted(let failure)),
             (.lookingUp, .aborted(let failure)), (.findingUpstreams, .aborted(let failure)),
             (.waiting, .aborted(let failure)),
             (.needingBody, .aborted(let failure)):
-            abort(failure, &context)
+            abort(failure, .none, &context)
         // No other state waits for these events.
-        case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn), (_, .unanswered),
+        case (_, .started), (_, .transferReported), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn),
+            (_, .unanswered),
             (_, .notAsked), (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained),
             (_, .supplied), (_, .resumed),
             (.finished, .aborted):
             fail(.unexpectedEvent, &context)
         }
+    }
+
+    private mutating func record(_ event: TransferEvent, _ context: inout FetchContext) -> FetchStep? {
+        logins.record(event, &context)
+        return nil
     }
 
     /// Handles the response of a transfer.
@@ -158,7 +166,7 @@ struct FetchMachine: Sendable {
         body.record(failure.requestBody)
         logins.recordTunnel(failure, &context)
         // guard: attempt-lost
-        context.endAttempt(by: intent.id, failure.kind == .timedOut && failure.hasSentRequest ? .lost : .none)
+        context.endAttempt(by: intent.id, failure.mayHaveSentLogin ? .lost : .none)
         if let step = failOver(after: failure, &context) { return step }
         if failure.kind == .requestBodyGone, case .stream? = chain.hop.body {
             return take(body.sendAgain(&logins.search.situation), &context)
@@ -166,8 +174,10 @@ struct FetchMachine: Sendable {
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
 
-    private mutating func abort(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
-        context.endAttempt(by: intent.id, .lost)
+    private mutating func abort(
+        _ failure: FetchFailure, _ verdict: InFlightAttempts.Verdict, _ context: inout FetchContext
+    ) -> FetchStep {
+        context.endAttempt(by: intent.id, verdict)
         return fail(failure, &context)
     }
 
@@ -262,5 +272,18 @@ struct FetchMachine: Sendable {
         self.logins.search.situation[challenger].netrcLogins?.logins = logins
         self.logins.search.situation[challenger].netrcLogins?.source = source
         return choose(question, &context)
+    }
+}
+
+extension TransferFailure {
+    /// Whether the server or the proxy may have checked a login of the request, although no response has arrived.
+    fileprivate var mayHaveSentLogin: Bool {
+        guard hasSentRequest else { return false }
+        return switch cause {
+        case .proxyRefused(.some), .clientCertificateRequired, .clientCertificateRefused, .channelChanged,
+            .charactersUnsupported, .ntlmChallengeUnusable:
+            false
+        default: true
+        }
     }
 }

@@ -26,6 +26,8 @@ public struct FetchTable: Sendable {
     /// An event of one fetch.
     public enum Event: Sendable {
         case started
+        /// A transfer has not ended yet.
+        case transferReported(TransferEvent)
         case received(TransferResponse)
         /// A transfer ended without a response.
         case failed(TransferFailure)

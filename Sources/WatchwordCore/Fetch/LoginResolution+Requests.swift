@@ -62,12 +62,9 @@ extension LoginResolution {
     }
 
     private func login(of attempt: Attempt) -> InFlightAttempts.Login {
-        let isOfConnection =
-            attempt.challenge.isHandshake || attempt.space.proxyType != nil && search.situation.chain.isTunnel
-        return InFlightAttempts.Login(
+        InFlightAttempts.Login(
             credential: attempt.credential, space: attempt.space,
-            steering: search.situation.steering(to: attempt.challenger), provenAt: attempt.provenAt,
-            connection: isOfConnection ? search.situation.chain.origin : nil)
+            steering: search.situation.steering(to: attempt.challenger), provenAt: attempt.provenAt)
     }
 
     /// Returns a side whose login has to wait for the verdict on other fetches' attempts, if any. Such logins are sent
@@ -115,6 +112,7 @@ extension LoginResolution {
     /// go unnoticed.
     func needsNewConnection(now: Duration) -> Bool {
         func isOld(_ attempt: Attempt?) -> Bool {
+            if attempt?.needsNewConnection == true { return true }
             guard let attempt, attempt.challenge != .negotiate, let provenAt = attempt.provenAt else { return false }
             return now - provenAt >= Limits.connectionAge
         }

@@ -104,12 +104,9 @@ extension LoginResolution {
     /// Records that the proxy has accepted the request. Returns a failure if the proxy's proof that it knows the
     /// password (`rspauth`) is wrong.
     mutating func recordProxyAcceptance(_ response: TransferResponse, _ context: inout FetchContext) -> FetchFailure? {
-        let isTunnel = search.situation.chain.isTunnel
-        guard var attempt = outgoing.proxy, isTunnel ? !response.isFromProxy : response.status != 407 else {
-            return nil
-        }
+        guard !search.situation.chain.isTunnel, response.status != 407, var attempt = outgoing.proxy else { return nil }
         defer { context.endAttempt(by: intent.id, in: attempt.space) }
-        if let exchange = attempt.digestExchange, !isTunnel {
+        if let exchange = attempt.digestExchange {
             // guard: rspauth-of-proxy
             let info = AuthenticationInfo(fields: response.values(of: "Proxy-Authentication-Info"))
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
@@ -117,19 +114,33 @@ extension LoginResolution {
             }
             follow(exchange, info, &attempt, &context)
         }
-        // A response through a tunnel comes from the server, regardless of its status.
-        guard isTunnel || response.status == 401 || response.showsAcceptance else { return nil }
-        let isProven = !isTunnel || !response.reusedConnection
-        accept(&attempt, path: "/", isProven: isProven, most: response.mostRequests, &context)
+        guard response.status == 401 || response.showsAcceptance else { return nil }
+        accept(&attempt, path: "/", isProven: true, most: response.mostRequests, &context)
         outgoing.proxy = attempt
         return nil
     }
 
-    /// Marks the login to the proxy as accepted if a request through a tunnel has failed at the server, or the proxy
-    /// has refused the tunnel for another reason.
+    /// Records what a transfer shows about the logins before its response. An old connection shows nothing about a login
+    /// of the connection, but it does not send it either, so that no fetch has to wait for the response.
+    mutating func record(_ event: TransferEvent, _ context: inout FetchContext) {
+        switch event {
+        case .opensTunnel: acceptTunnel(isProven: true, &context)
+        case .reusesConnection:
+            if search.situation.chain.isTunnel { acceptTunnel(isProven: false, &context) }
+            // guard: attempt-kept-connections
+            if let attempt = outgoing.handshake?.attempt { context.endAttempt(by: intent.id, in: attempt.space) }
+        case .interim: break
+        }
+    }
+
+    /// Marks the login to the proxy as accepted if the proxy has refused the tunnel for another reason.
     mutating func recordTunnel(_ failure: TransferFailure, _ context: inout FetchContext) {
-        guard search.situation.chain.isTunnel, failure.isAfterProxyLogin, var attempt = outgoing.proxy else { return }
-        accept(&attempt, path: "/", isProven: true, most: Limits.requestsWithOneLogin, &context)
+        if search.situation.chain.isTunnel, failure.isAfterProxyLogin { acceptTunnel(isProven: true, &context) }
+    }
+
+    private mutating func acceptTunnel(isProven: Bool, _ context: inout FetchContext) {
+        guard var attempt = outgoing.proxy.take() else { return }
+        accept(&attempt, path: "/", isProven: isProven, most: Limits.requestsWithOneLogin, &context)
         outgoing.proxy = attempt
     }
 
@@ -179,9 +190,10 @@ extension LoginResolution {
             search.situation.report(attempt.space, attempt.credential.shownUser, isAccepted: true, &context)
         }
         attempt.isAccepted = true
+        attempt.needsNewConnection = false
         if isProven { attempt.recordProof(at: sentAt) }
         let isCurrent = search.isCurrent(attempt, context)
-        let verdict: InFlightAttempts.Verdict = isProven ? isCurrent ? .accepted(most: most) : .none : .unchecked
+        let verdict: InFlightAttempts.Verdict = isProven && isCurrent ? .accepted(most: most) : .none
         context.endAttempt(by: intent.id, in: attempt.space, verdict)
         if search.situation.steering(to: attempt.challenger) == nil {  // guard: strength-of-the-server-itself
             context.session.nonces.accepted.record(attempt.challenge, at: attempt.challenger, path: path)
@@ -197,13 +209,10 @@ extension LoginResolution {
 }
 
 extension TransferFailure {
-    /// Whether the failure occurs only after a login that the proxy has accepted: on a connection that has reached the
-    /// server, or by a status other than 407 in reply to CONNECT. 502 and 504 mean that the proxy has tried to connect
-    /// (RFC 9110 sections 15.6.3 and 15.6.5).
+    /// Whether the proxy has accepted the login and refused the tunnel. 502 and 504 mean that it has tried to connect (RFC
+    /// 9110 sections 15.6.3 and 15.6.5).
     fileprivate var isAfterProxyLogin: Bool {
         switch cause {
-        case nil: kind == .serverNotTrusted
-        case .clientCertificateRequired, .clientCertificateRefused: true
         case .proxyRefused(let status?): [502, 504].contains(status) || TransferResponse.showsAcceptance(status)
         default: false
         }

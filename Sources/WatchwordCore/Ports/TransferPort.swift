@@ -50,6 +50,9 @@ public struct TransferRequest: Sendable, Equatable {
         self.timeout = timeout
         self.options = options
     }
+
+    /// Whether the request goes through a connection that the proxy makes for it, unread.
+    public var usesTunnel: Bool { proxy.map { url.origin.scheme == .https || $0.kind == .socks5h } ?? false }
 }
 
 /// A request on its way to the transfer adapter. Copying the request itself is expensive.
@@ -113,6 +116,17 @@ public struct TransferResponse: Sendable, Equatable {
     }
 }
 
+/// What happens in a transfer before its response.
+public enum TransferEvent: Sendable, Equatable {
+    /// The origin has sent an interim response with a status from 102 on.
+    case interim(TransferResponse)
+    /// The request is about to be sent on a connection that an earlier transfer has made. Reported only if that has
+    /// logged in, or leads through a tunnel.
+    case reusesConnection
+    /// The proxy has opened a tunnel for this transfer. The server's side may still fail.
+    case opensTunnel
+}
+
 /// The reason why an exchange failed.
 public struct TransferFailure: Error, Sendable, Equatable {
     public enum Kind: String, Sendable, CaseIterable {
@@ -174,6 +188,9 @@ public struct TransferFailure: Error, Sendable, Equatable {
         case ntlmChallengeUnusable
         /// NTLM: the login would have to start again, because the connection ended or the server ignores the messages.
         case ntlmNotContinued
+        /// The connection that had logged in has ended before the response, and `reusesConnection` was reported: a new one
+        /// would log in again.
+        case loginConnectionEnded
         /// Too many logins wait for a file, a token or a ticket.
         case tooManyWaiting
     }
@@ -190,7 +207,7 @@ public struct TransferFailure: Error, Sendable, Equatable {
     public var clientCertificateRequest: ClientCertificateRequest?
     /// For a streamed request body: whether it can be sent again.
     public var requestBody = RequestBodyState.untouched
-    /// Whether a part of the request was sent, on any connection.
+    /// Whether a part of the request, or of an unanswered request for a tunnel, was sent on any connection.
     public var hasSentRequest = false
 
     public init(_ kind: Kind, _ detail: String, cause: Cause? = nil, wireCause: FailureCause? = nil) {
@@ -237,12 +254,12 @@ public protocol TransferPort: Sendable {
     typealias Outcome = Result<TransferResponse, TransferFailure>
     /// The end of an open body: its size in bytes, if all of it was read or written.
     typealias Delivery = Result<Int, TransferFailure>
-    typealias Interim = @Sendable (TransferResponse) -> Void
+    typealias Report = @Sendable (TransferEvent) -> Void
 
     /// Starts one exchange. `completion` is called exactly once.
-    /// - Parameter interim: called before it for each interim response with a status from 102 on.
+    /// - Parameter report: called before it for what happens until the response.
     func start(
-        _ request: SharedRequest, _ quotas: ResponseQuotas, interim: Interim?,
+        _ request: SharedRequest, _ quotas: ResponseQuotas, report: @escaping Report,
         completion: @escaping @Sendable (Outcome) -> Void
     ) -> TransferID
 
@@ -294,8 +311,8 @@ public protocol TransferPort: Sendable {
 }
 
 extension TransferPort {
-    /// Starts one exchange whose interim responses are dropped.
+    /// Starts one exchange whose events are dropped.
     public func start(
         _ request: SharedRequest, _ quotas: ResponseQuotas, completion: @escaping @Sendable (Outcome) -> Void
-    ) -> TransferID { start(request, quotas, interim: nil, completion: completion) }
+    ) -> TransferID { start(request, quotas, report: { _ in }, completion: completion) }
 }

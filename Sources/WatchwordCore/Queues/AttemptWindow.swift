@@ -11,21 +11,16 @@ struct AttemptWindow: Sendable {
     private struct Request: Sendable {
         let fetch: FetchID
         let sentAt: Duration
-        /// Whether the password may have changed before the request was sent, because no later one was accepted. A
-        /// request on a connection that has logged in earlier is not at risk either.
-        var isAtRisk: Bool
+        /// Whether the password may have changed before the request was sent, because no later one was accepted.
+        var isAtRisk = true
         /// Whether it was sent after a refusal that may concern only the nonce.
         let isSecondTry: Bool
         /// When it ended without a verdict, although the server may have checked the credential; `nil` while it is open.
         var endedAt: Duration?
         /// Whether the server refused a nonce of an earlier fetch, and perhaps not the password.
         var isUnclear = false
-    }
 
-    /// The connections to one server that have logged in and serve no request.
-    private struct KeptConnections: Sendable {
-        var count = 0
-        var since = Duration.zero
+        var isLost: Bool { endedAt != nil && !isUnclear }
     }
 
     /// The requests with the same credential in other windows that share the bounds of this one.
@@ -45,12 +40,10 @@ struct AttemptWindow: Sendable {
     private var acceptedAt: Duration?
     private var acceptancePause = Duration.zero
     private(set) var lastSentAt = Duration.zero
-    /// For logins of connections: the connections to each server that a request can use without a new login.
-    private var kept: [Origin: KeptConnections] = [:]
 
     var atRisk: Int { requests.count { $0.isAtRisk } }
     /// Whether the window contains nothing that later requests depend on.
-    var isIdle: Bool { requests.isEmpty && kept.isEmpty }
+    var isIdle: Bool { requests.isEmpty }
 
     var hasOpen: Bool { requests.contains { $0.endedAt == nil } }
 
@@ -63,10 +56,10 @@ struct AttemptWindow: Sendable {
 
     /// Whether one more request may be sent.
     /// - Parameters:
-    ///   - origin: the server, if the login is one of the connection; `nil` for other logins.
-    func permits(others: Others, on origin: Origin?, now: Duration) -> Bool {
-        if hasKeptConnection(to: origin, now: now) { return true }
-        let atRisk = atRisk + others.atRisk
+    ///   - fetch: the fetch that would send it. It does not wait for a request of its own that was lost.
+    func permits(_ fetch: FetchID, others: Others, now: Duration) -> Bool {
+        let own = requests.count { $0.fetch == fetch && $0.isLost && $0.isAtRisk }  // guard: attempt-lost-own
+        let atRisk = atRisk - own + others.atRisk
         let isOverdue = atRisk < bound && now >= endOfPatience(others)
         if hasUnclear { return isOverdue || !requests.contains(where: \.isSecondTry) }  // guard: digest-one-second-try
         return isOverdue || atRisk < capacity(now)
@@ -75,14 +68,12 @@ struct AttemptWindow: Sendable {
     /// Returns when one more request may be sent if no verdict arrives until then; `nil` if the bound is reached.
     func nextTry(others: Others) -> Duration? {
         if atRisk + others.atRisk < bound { return endOfPatience(others) }
-        return requests.compactMap { $0.endedAt.map { $0 + Limits.lostVerdictMemory } }.min()
+        return requests.compactMap(endOfMemory).min()
     }
 
-    mutating func send(_ fetch: FetchID, on origin: Origin?, now: Duration) {
-        let isKept = hasKeptConnection(to: origin, now: now)
-        if let origin, isKept { kept[origin]?.count -= 1 }
-        requests.append(Request(fetch: fetch, sentAt: now, isAtRisk: !isKept, isSecondTry: hasUnclear))
-        if !isKept { lastSentAt = now }
+    mutating func send(_ fetch: FetchID, now: Duration) {
+        requests.append(Request(fetch: fetch, sentAt: now, isSecondTry: hasUnclear))
+        lastSentAt = now
     }
 
     /// The number of requests without a verdict that is never exceeded while no acceptance arrives. One more for Digest:
@@ -105,16 +96,14 @@ struct AttemptWindow: Sendable {
         return max(start(now), isFlowing ? limit : 0)
     }
 
+    /// Returns when a request counts no more that ended without a verdict; `nil` if it is open.
+    private func endOfMemory(_ request: Request) -> Duration? {
+        // guard: attempt-lost-of-known
+        let memory = provenAt == nil || request.isUnclear ? Limits.lostVerdictMemory : Limits.knownVerdictWait
+        return request.endedAt.map { $0 + memory }
+    }
+
     private var hasUnclear: Bool { requests.contains(where: \.isUnclear) }
-
-    private func hasKeptConnection(to origin: Origin?, now: Duration) -> Bool {
-        guard let origin, let connections = kept[origin], connections.count > 0 else { return false }
-        return now - connections.since < Limits.acceptanceAge && mayUseKeptConnections(now)
-    }
-
-    private func mayUseKeptConnections(_ now: Duration) -> Bool {
-        provenAt.map { now - $0 < Limits.connectionAge } ?? false
-    }
 
     // MARK: Verdicts
 
@@ -133,7 +122,6 @@ struct AttemptWindow: Sendable {
             requests[earlier].isUnclear = false
         }
         requests.removeAll { $0.fetch == fetch || !$0.isAtRisk && $0.endedAt != nil }
-        if !mayUseKeptConnections(now) { kept = [:] }
         note(provenAt: sentAt)
         let current = capacity(now)
         let grows = waiting > 0 && sentAt >= since  // guard: attempt-window-grows-by-its-own-requests
@@ -144,18 +132,10 @@ struct AttemptWindow: Sendable {
     }
 
     /// Ends a request without a verdict, which the server did not check.
-    /// - Parameter origin: the server, if the request used a connection that had logged in before.
-    mutating func end(_ fetch: FetchID, onKeptConnectionTo origin: Origin?, now: Duration) {
+    mutating func end(_ fetch: FetchID) {
         guard let index = index(of: fetch) else { return }
         requests.remove(at: index)
         if requests.isEmpty { limit = 0 }
-        guard let origin else { return }
-        if let known = kept[origin], now - known.since >= Limits.acceptanceAge { kept[origin] = nil }
-        // guard: attempt-kept-connections
-        if kept[origin] != nil || kept.count < Limits.keptConnectionServers {
-            kept[origin, default: KeptConnections()].count += 1
-            kept[origin]?.since = now
-        }
     }
 
     /// Ends a request that the server may yet check, because its response did not arrive.
@@ -174,11 +154,10 @@ struct AttemptWindow: Sendable {
         (requests[index].endedAt, requests[index].isUnclear) = (now, true)
     }
 
-    /// Forgets requests and connections that ended long ago.
+    /// Forgets requests that ended long ago.
     mutating func expire(now: Duration) {
-        requests.removeAll { $0.endedAt.map { now - $0 >= Limits.lostVerdictMemory } ?? false }
+        requests = requests.filter { endOfMemory($0).map { now < $0 } ?? true }
         if requests.isEmpty { limit = 0 }
-        kept = kept.filter { now - $0.value.since < Limits.acceptanceAge }
     }
 
     private func index(of fetch: FetchID) -> Int? {

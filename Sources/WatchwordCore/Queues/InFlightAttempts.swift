@@ -12,8 +12,6 @@ struct InFlightAttempts: Sendable {
         let steering: AuthenticationQueues.Steering?
         /// When a request was sent that the server has accepted with this login; `nil` if the session has seen none.
         var provenAt: Duration?
-        /// For a login of the connection: the server to which it leads.
-        var connection: Origin?
 
         /// Whether a verdict on one may be a verdict on the other.
         fileprivate func concerns(_ other: Login) -> Bool {
@@ -28,13 +26,11 @@ struct InFlightAttempts: Sendable {
         /// that.
         case accepted(most: Int)
         case refused
-        /// The request used a connection that had logged in before.
-        case unchecked
         /// Only the nonce of an earlier fetch may have been refused.
         case unclear
         /// The request ended before its response.
         case lost
-        /// The server did not check the credential, or it was not sent.
+        /// The server did not check the credential, because it was not sent, or the connection had logged in before.
         case none
     }
 
@@ -50,16 +46,11 @@ struct InFlightAttempts: Sendable {
         case refused
     }
 
-    private struct Waiter: Sendable, Equatable {
-        let fetch: FetchID
-        let connection: Origin?
-    }
-
     private struct InFlightAttempt: Sendable {
         let login: Login
         let since: Duration
         var window = AttemptWindow()
-        var waiters: [Waiter] = []
+        var waiters: [FetchID] = []
         /// Since when there have always been some that wait.
         var waitingSince = Duration.zero
     }
@@ -83,13 +74,13 @@ struct InFlightAttempts: Sendable {
         attempts[challenger][index].window.expire(now: now)
         attempts[challenger][index].window.note(provenAt: login.provenAt)
         let others = others(beside: index, at: challenger)
-        guard attempts[challenger][index].window.permits(others: others, on: login.connection, now: now) else {
+        guard attempts[challenger][index].window.permits(fetch, others: others, now: now) else {
             if attempts[challenger][index].waiters.isEmpty { attempts[challenger][index].waitingSince = now }
-            attempts[challenger][index].waiters.append(Waiter(fetch: fetch, connection: login.connection))
+            attempts[challenger][index].waiters.append(fetch)
             waits[fetch] = challenger
             return false
         }
-        send(fetch, login.connection, index, challenger, now)
+        send(fetch, index, challenger, now)
         return true
     }
 
@@ -113,10 +104,8 @@ struct InFlightAttempts: Sendable {
         attempts[challenger][index].window.nextTry(others: others(beside: index, at: challenger))
     }
 
-    private mutating func send(
-        _ fetch: FetchID, _ connection: Origin?, _ index: Int, _ challenger: Challenger, _ now: Duration
-    ) {
-        attempts[challenger][index].window.send(fetch, on: connection, now: now)
+    private mutating func send(_ fetch: FetchID, _ index: Int, _ challenger: Challenger, _ now: Duration) {
+        attempts[challenger][index].window.send(fetch, now: now)
         sites[fetch, default: []].insert(challenger)
     }
 
@@ -167,14 +156,12 @@ struct InFlightAttempts: Sendable {
         case .accepted(let most):
             let (waiting, since) = (attempts[challenger][index].waiters.count, attempts[challenger][index].waitingSince)
             attempts[challenger][index].window.accept(fetch, waiting: waiting, since: since, most: most, now: now)
-        case .unchecked:
-            attempts[challenger][index].window.end(fetch, onKeptConnectionTo: login.connection, now: now)
         case .unclear:
             // The fetch itself has the new nonce, and begins again.
             attempts[challenger][index].window.doubt(fetch, now: now)
             return []
         case .lost: attempts[challenger][index].window.lose(fetch, now: now)
-        case .none: attempts[challenger][index].window.end(fetch, onKeptConnectionTo: nil, now: now)
+        case .none: attempts[challenger][index].window.end(fetch)
         }
         return admit(beside: login, at: challenger, now)
     }
@@ -183,7 +170,7 @@ struct InFlightAttempts: Sendable {
     private mutating func refuse(_ login: Login, _ challenger: Challenger) -> [Woken] {
         var woken: [Woken] = []
         for index in attempts[challenger].indices.reversed() where attempts[challenger][index].login.concerns(login) {
-            woken += attempts[challenger][index].waiters.map { Woken(fetch: $0.fetch, news: .refused) }
+            woken += attempts[challenger][index].waiters.map { Woken(fetch: $0, news: .refused) }
             attempts[challenger][index].waiters = []
             // guard: verdict-of-the-same-server
             if attempts[challenger][index].login.steering == login.steering {
@@ -201,13 +188,12 @@ struct InFlightAttempts: Sendable {
             let provenAt = attempts[challenger][index].window.provenAt
             while let next = attempts[challenger][index].waiters.first {
                 let others = others(beside: index, at: challenger)
-                guard attempts[challenger][index].window.permits(others: others, on: next.connection, now: now) else {
-                    break
-                }
+                let window = attempts[challenger][index].window
+                guard window.permits(next, others: others, now: now) else { break }
                 attempts[challenger][index].waiters.removeFirst()
-                waits[next.fetch] = nil
-                send(next.fetch, next.connection, index, challenger, now)
-                woken.append(Woken(fetch: next.fetch, news: .admitted(provenAt: provenAt)))
+                waits[next] = nil
+                send(next, index, challenger, now)
+                woken.append(Woken(fetch: next, news: .admitted(provenAt: provenAt)))
             }
             dropIfIdle(index, challenger)
         }
@@ -235,7 +221,7 @@ struct InFlightAttempts: Sendable {
     mutating func leave(_ fetch: FetchID) {
         guard let challenger = waits.removeValue(forKey: fetch) else { return }
         for index in attempts[challenger].indices.reversed() {
-            attempts[challenger][index].waiters.removeAll { $0.fetch == fetch }
+            attempts[challenger][index].waiters.removeAll { $0 == fetch }
             dropIfIdle(index, challenger)
         }
     }
@@ -256,7 +242,7 @@ struct InFlightAttempts: Sendable {
 
     private func awaited(by fetch: FetchID) -> (Challenger, Int)? {
         waits[fetch].flatMap { challenger in
-            attempts[challenger].firstIndex { $0.waiters.contains { $0.fetch == fetch } }.map { (challenger, $0) }
+            attempts[challenger].firstIndex { $0.waiters.contains(fetch) }.map { (challenger, $0) }
         }
     }
 }

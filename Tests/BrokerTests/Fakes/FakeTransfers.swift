@@ -50,7 +50,7 @@ final class FakeTransfers: TransferPort {
     var cancelledCount: Int { state.withLock { $0.cancelled.count } }
 
     func start(
-        _ shared: SharedRequest, _ quotas: ResponseQuotas, interim: Interim?,
+        _ shared: SharedRequest, _ quotas: ResponseQuotas, report: @escaping Report,
         completion: @escaping @Sendable (Outcome) -> Void
     ) -> TransferID {
         state.withLock { state in
