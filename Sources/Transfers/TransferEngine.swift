@@ -173,6 +173,7 @@ public final class TransferEngine {
             let opened = easy.number(CURLINFO_NUM_CONNECTS)
             figures.connectionsOpened += opened
             if opened == 0 && code == CURLE_OK { figures.connectionsReused += 1 }
+            if code == CURLE_OK, transfer.request.options.opensTunnel { transfer.job.report(.opensTunnel) }
             end(transfer.id, transfer.outcome(code))
         }
         for transfer in running.takeIntermediate() where running[transfer.id] != nil { limitWait(for: transfer) }

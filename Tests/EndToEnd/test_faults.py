@@ -11,6 +11,7 @@ import time
 import pytest
 
 from rig.bodies import eventually
+from rig.broker import program
 from rig.client import password_answer
 from rig.dying import basic
 from rig.faults import Faults, build
@@ -237,7 +238,8 @@ def fail_memory(scene, kind, nth):
         time.sleep(0.1)
     if not scene.is_alive:
         code = scene.broker.process.wait(WITHIN)
-        assert code in (ENDS_OF_SWIFT if kind == "memory" else ENDS), (kind, nth, code, scene.broker.log[-1500:])
+        is_of_swift = kind == "memory" or scene.faults.is_of_swift(program("watchwordd"))
+        assert code in (ENDS_OF_SWIFT if is_of_swift else ENDS), (kind, nth, code, scene.broker.log[-1500:])
         # The next broker uses the same path: files of the previous broker do not prevent its start.
         scene.broker.start()
         return False

@@ -26,8 +26,8 @@ def agent_of(stage, broker, answer):
 
 
 def push_and_pull(broker, image, host, folder):
-    """Does it with two programs at the same time. skopeo reaches addresses of this machine without a proxy, so the host is a name."""
-    commands = [image.push_and_pull(f"{host}/demo:{tag}", folder / f"back-{tag}") for tag in ["one", "two"]]
+    """Does it with two programs at the same time; into one repository, the registry could not (500). skopeo reaches addresses of this machine without a proxy, so the host is a name."""
+    commands = [image.push_and_pull(f"{host}/{tag}:demo", folder / f"back-{tag}") for tag in ["one", "two"]]
     done = run(broker, "sh", "-c", f"({commands[0]}) & {commands[1]}; done=$?; wait $! && exit $done", seconds=120, environment={"HOME": str(folder)})
     assert done.returncode == 0, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     for tag in ["one", "two"]:

@@ -33,17 +33,22 @@ static struct control {
     _Atomic int64_t passed;
     // Set by the test: the same for libcurl.
     _Atomic int64_t aged;
+    // Read by the test: the address in the program itself that asked for the memory it did not get; 0 if a library asked.
+    _Atomic int64_t caller;
 } *control;
 
 // The address ranges of Swift's runtime, which ends the process, or reads from address 0, if it gets no memory; and of libcurl.
 static struct ranges {
     struct { uintptr_t start, end; } all[32];
     int count;
-} runtime, libcurl;
+} runtime, libcurl, program;
+
+static uintptr_t base;
 
 static int note(struct dl_phdr_info *object, size_t size, void *unused) {
     (void)size, (void)unused;
-    struct ranges *ranges = strstr(object->dlpi_name, "/libcurl") ? &libcurl : &runtime;
+    struct ranges *ranges = strstr(object->dlpi_name, "/libcurl") ? &libcurl : object->dlpi_name[0] ? &runtime : &program;
+    if (ranges == &program) base = object->dlpi_addr;
     if (ranges == &runtime && !strstr(object->dlpi_name, "/libswift") && !strstr(object->dlpi_name, "/libdispatch")) return 0;
     for (int index = 0; index < object->dlpi_phnum && ranges->count < 32; index++) {
         const ElfW(Phdr) *part = &object->dlpi_phdr[index];
@@ -139,7 +144,9 @@ WRAP_OPEN(openat64, FOLDER, (folder, path, flags, mode))
 // Memory. free and realloc are the daemon's own, which call __libc_malloc for a block that grows.
 static int fails_for(void *caller) {
     if (!control || control->kind != LIBRARY_MEMORY) return fails(MEMORY);
-    return is_in(&runtime, (uintptr_t)caller) ? 0 : fails(LIBRARY_MEMORY);
+    if (is_in(&runtime, (uintptr_t)caller) || !fails(LIBRARY_MEMORY)) return 0;
+    control->caller = is_in(&program, (uintptr_t)caller) ? (uintptr_t)caller - base : 0;
+    return 1;
 }
 
 #define WRAP_MEMORY(result, failed, name, parameters, arguments) \

@@ -24,7 +24,7 @@ def build(folder):
 class Faults:
     """The faults of one broker, which is started with `environment`."""
 
-    FIELDS = ["wall", "awake", "kind", "nth", "every", "error", "seen", "failed", "wall_timers", "passed", "aged"]
+    FIELDS = ["wall", "awake", "kind", "nth", "every", "error", "seen", "failed", "wall_timers", "passed", "aged", "caller"]
 
     def __init__(self, library, path):
         path = pathlib.Path(path)
@@ -55,6 +55,15 @@ class Faults:
             yield self
         finally:
             self["kind"] = 0
+
+    def is_of_swift(self, program):
+        """Whether code that the Swift compiler made asked for the memory it did not get. It allocates the frames of accessors itself,
+        and does not check the result."""
+        if self["caller"] == 0:
+            return False
+        lines = subprocess.run(["nm", "--defined-only", program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+        symbols = [(int(address, 16), name) for address, _, name in (line.split(maxsplit=2) for line in lines)]
+        return max(symbol for symbol in symbols if symbol[0] <= self["caller"])[1].startswith("$s")
 
     def move_wall(self, seconds):
         """Makes the wall clock jump."""

@@ -53,11 +53,13 @@ class NtlmCheck:
     def user_of(self, request):
         return self.users.get(request.connection)
 
-    def _ask(self, token=None):
+    def _ask(self, request, token=None):
         status, field = (407, "Proxy-Authenticate") if self.proxy else (401, "WWW-Authenticate")
         more = f" {base64.b64encode(token).decode()}" if token else ""
         others = [] if token else [f"{field}: {other}" for other in self.others]
-        return response(status, b"please log in", f"{field}: {self.scheme}{more}", *others)
+        # A response to HEAD has no body (RFC 9110 section 9.3.2).
+        body = b"" if request.method == "HEAD" else b"please log in"
+        return response(status, body, f"{field}: {self.scheme}{more}", *others)
 
     def __call__(self, request):
         said = request.header("Proxy-Authorization" if self.proxy else "Authorization")
@@ -65,11 +67,11 @@ class NtlmCheck:
         if scheme.lower() != self.scheme.lower():
             if request.connection in self.users:
                 return self._let_through(request)
-            return self._ask()
+            return self._ask(request)
         try:
             token = base64.b64decode(text, validate=True)
         except ValueError:
-            return self._ask()
+            return self._ask(request)
         if token.startswith(b"\x60") or b"NTLMSSP\0\1\0\0\0" in token:
             self.users.pop(request.connection, None)
             with self._users_known():
@@ -77,16 +79,16 @@ class NtlmCheck:
                     protocol="negotiate" if self.scheme == "Negotiate" else "ntlm", options=spnego.NegotiateOptions.use_ntlm)
         context = self.contexts.get(request.connection)
         if context is None:
-            return self._ask()
+            return self._ask(request)
         try:
             with self._users_known():
                 answer = context.step(token)
         except (SpnegoError, KeyError) as problem:
             self.refused.append((request.connection, str(problem)))
             del self.contexts[request.connection]
-            return self._ask()
+            return self._ask(request)
         if not context.complete:
-            return self._ask(answer)
+            return self._ask(request, answer)
         self.users[request.connection] = context.client_principal
         return self._let_through(request)
 
