@@ -46,6 +46,21 @@ import WatchwordProtocol
         #expect(run.question(elsewhere)?.formerRealm == nil)
     }
 
+    @Test("Rule D19: a directory with a stronger scheme is found in whatever form a server may read the path")
+    func aDirectoryWithAStrongerSchemeIsFoundInEachForm() throws {
+        var strength = AcceptedStrength()
+        strength.record(try challenge(Self.digest), at: here, path: "/v1/inner/x")
+        let basic = try challenge("Basic realm=\"r\"")
+        strength.record(basic, at: here, path: "/v1/x")
+        for (path, isDowngrade) in [
+            ("/v1/y", false), ("/%761/y", false), ("/v1/inner/y", true), ("/v1/%69nner/y", true),
+            ("/v1/%2569nner/y", true), ("/v1//inner/y", true), ("/v1%2Finner/y", true),
+        ] as [(ExactText, Bool)] {
+            let found = strength.isDowngrade(basic, at: here, path: path, reach: .realm)
+            #expect(found == isDowngrade, "\(path)")
+        }
+    }
+
     @Test func anItemWithoutARealmIsNotSentInTheClearInAnotherRealm() throws {
         let items = [item("1", ["user": "bob", "server": "h", "protocol": "http", "port": "80"], "pw")]
         var run = try loggedIn(items)

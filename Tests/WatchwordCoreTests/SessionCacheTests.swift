@@ -64,6 +64,24 @@ import Testing
         #expect(cache.preemptiveEntry(for: try url("/c"), now: .zero)?.space.realm == "outer")
     }
 
+    @Test("Rule 16: the longest path wins in each of its forms, and none if a server may read the path differently")
+    func theLongestPathWinsInEachForm() throws {
+        for method in [AuthenticationMethod.httpBasic, .httpDigest] {
+            var cache = SessionCache()
+            for (realm, path) in [("outer", "/v%31/x"), ("inner", "/v1/inner/x")] as [(ExactText, ExactText)] {
+                cache.remember(bob, for: space(realm, method), at: try url(path), digest: nil, now: .zero)
+            }
+            for (path, realm) in [
+                ("/v1/y", "outer"), ("/v1/inner/y", "inner"), ("/v1/%69nner/y", "inner"), ("/%761/./inner/y", "inner"),
+                ("/v1/%2569nner/y", nil), ("/v1//inner/y", nil), ("/v1/inner;a/y", nil), ("/v1%2Finner/y", nil),
+                ("/v1/innery", "outer"), ("/v1/a%2Fb", "outer"),
+            ] as [(ExactText, ExactText?)] {
+                let found = cache.preemptiveEntry(for: try url(path), now: .zero)?.space.realm
+                #expect(found == realm, "\(method) \(path)")
+            }
+        }
+    }
+
     @Test("Rule 16: Digest is sent before a challenge to the whole server")
     func digestIsGoodForTheWholeServer() throws {
         var cache = SessionCache()

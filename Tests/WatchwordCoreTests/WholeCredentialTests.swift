@@ -17,11 +17,11 @@ import WatchwordProtocol
         return credential
     }
 
-    private func sent(_ run: inout TableRun, _ url: String) throws -> String? {
+    private func sent(_ run: inout TableRun, _ url: String, _ items: [KeyringItem] = []) throws -> String? {
         let before = run.sent.count
         let fetch = try run.fetch(url)
         if run.request(fetch)?.authorization == nil { run.challenge(fetch) }
-        if run.isLookingUp(fetch) { run.found(fetch, []) }
+        if run.isLookingUp(fetch) { run.found(fetch, items) }
         if run.request(fetch) != nil { run.respond(fetch, 200) } else { run.abort(fetch) }
         return run.sent.count > before ? run.sent.last : nil
     }
@@ -53,20 +53,85 @@ import WatchwordProtocol
         }
     }
 
-    /// Neither after a challenge, nor before one, when both logins were accepted; a fetch that names the user gets its login.
-    @Test func aPathThatMayBeThatOfANarrowerLoginIsAskedAbout() throws {
-        var run = TableRun()
-        for (user, path) in [("any", nil), ("outer", "/v1"), ("inner", "/v1/inner")] as [(ExactText, ExactText?)] {
-            _ = run.table.give(whole(user, path: path), for: pattern, of: client, now: .zero)
+    private static let users: [(ExactText, ExactText?)] = [("any", nil), ("outer", "/v1"), ("inner", "/v1/inner")]
+
+    /// Neither after a challenge, nor before one, when all logins were accepted, wherever each is stored.
+    @Test("Rule 18: a path that may be that of a narrower login is asked about", arguments: 0..<8)
+    func aPathThatMayBeThatOfANarrowerLoginIsAskedAbout(places: Int) throws {
+        var run = TableRun(isKeyringEnabled: true)
+        var items: [KeyringItem] = []
+        for (index, (user, path)) in Self.users.enumerated() {
+            if places >> index & 1 == 0 {
+                _ = run.table.give(whole(user, path: path), for: pattern, of: client, now: .zero)
+            } else {
+                var attributes = exact(user)
+                attributes["object"] = path
+                items.append(item(user.string, attributes, "pw"))
+            }
         }
         for _ in 1...2 {
-            for path in ["/v1/%25%36%39nner/x", "/v1//inner/x", "/v1/inner;a/x", "/v1%2Finner/x"] {
-                #expect(try sent(&run, "http://h\(path)") == nil, "\(path)")
+            for path in [
+                "/v1/%25%36%39nner/x", "/v1//inner/x", "/v1/inner;a/x", "/v1%2Finner/x", "/x/..%2Fv1/inner/x",
+                "/v1/..;/v1/inner/x", "/v1/%2e%252e/v1/inner/x",
+            ] {
+                #expect(try sent(&run, "http://h\(path)", items) == nil, "\(path)")
             }
-            #expect(try sent(&run, "http://h/x") == basic("any", "pw"))
-            #expect(try sent(&run, "http://h/v1/x") == basic("outer", "pw"))
-            #expect(try sent(&run, "http://h/v1/%69nner/x") == basic("inner", "pw"))
+            #expect(try sent(&run, "http://h/x", items) == basic("any", "pw"))
+            #expect(try sent(&run, "http://h/v1/x", items) == basic("outer", "pw"))
+            #expect(try sent(&run, "http://h/v1/%69nner/x", items) == basic("inner", "pw"))
         }
+    }
+
+    @Test(arguments: [CredentialSource.session, .keyring])
+    func aNetrcEntryIsNotUsedAtAPathThatMayBeThatOfALogin(place: CredentialSource) throws {
+        var run = TableRun(isKeyringEnabled: true)
+        run.usesNetrc = true
+        let secure = SpacePattern(scheme: "https", host: "h", port: 443)
+        if place == .session {
+            _ = run.table.give(whole("inner", path: "/v1/inner"), for: secure, of: client, now: .zero)
+        }
+        let inner = KeyringAttributes.attributes(for: secure, Account(user: "inner"), path: "/v1/inner")
+        let items = place == .keyring ? [item("1", inner, "pw")] : []
+        for (path, isUsed) in [("/v1//inner/x", false), ("/v1/x", true)] {
+            let fetch = try run.fetch("https://h\(path)")
+            run.challenge(fetch)
+            run.found(fetch, items)
+            run.foundInNetrc(fetch, [Netrc.Login(machine: "h", user: "any", password: secret("pw"))])
+            #expect(run.sent.count == (isUsed ? 1 : 0), "\(path)")
+            run.abort(fetch)
+        }
+    }
+
+    @Test func aFetchThatNamesTheUserOfAWiderLoginGetsIt() throws {
+        var run = TableRun()
+        for (user, path) in Self.users {
+            _ = run.table.give(whole(user, path: path), for: pattern, of: client, now: .zero)
+        }
+        #expect(try sent(&run, "http://any@h/v1//inner/x") == basic("any", "pw"))
+    }
+
+    @Test func aFetchThatWaitedDoesNotFollowToAPathThatMayBeThatOfANarrowerLogin() throws {
+        var run = TableRun()
+        for (user, path) in Self.users {
+            _ = run.table.give(whole(user, path: path), for: pattern, of: client, now: .zero)
+        }
+        let (one, two) = (try run.fetch("http://h/x"), try run.fetch("http://h/v1//inner/x"))
+        for id in [one, two] { run.challenge(id) }
+        // A fetch that has waited for a verdict for some time sends the same login.
+        run.now += Limits.verdictWait
+        run.tick()
+        #expect(run.sent == [basic("any", "pw")] && run.asking.isEmpty)
+        run.respond(one, 200)
+        #expect(run.sent == [basic("any", "pw")] && run.asking == [two])
+    }
+
+    @Test func aPasswordForAPathReplacesOneForThisPathInAnotherForm() throws {
+        var run = TableRun()
+        for (path, password) in [("/one", "old"), ("/%6Fne", "new")] as [(ExactText, String)] {
+            _ = run.table.give(whole("bob", path: path, password), for: pattern, of: client, now: .zero)
+        }
+        #expect(try sent(&run, "http://h/one/x") == basic("bob", "new"))
+        #expect(run.table.sessionCredentials(of: client, now: .zero).count == 1)
     }
 
     @Test func aCredentialForOnePathIsNotProposedElsewhere() throws {

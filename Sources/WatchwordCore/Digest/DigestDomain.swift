@@ -24,12 +24,15 @@ struct DigestDomain: Sendable, Equatable {
 
     /// Returns the length in bytes of the longest prefix that covers `path` on `origin` in whole segments; `nil` if
     /// there is none. URIs with a query cover no path.
-    func matchLength(of path: ExactText, at origin: Origin) -> Int? {
+    /// - Parameter covers: see `SessionEntry.matchLength`.
+    func matchLength(
+        of path: ExactText, at origin: Origin, _ covers: (ExactText, ExactText) -> Bool = PathRange.path(_:covers:)
+    ) -> Int? {
         // guard: digest-domain-hidden-segments
         let places = HiddenSegments.leadUp(in: path) ? places.filter { $0.prefix == "/" } : places
         // guard: digest-domain-origin, digest-domain-segments
-        return places.filter { ($0.origin ?? origin) == origin && PathRange.path($0.prefix, covers: path) }
-            .map(\.prefix.utf8.count).max()
+        return places.filter { ($0.origin ?? origin) == origin && covers($0.prefix, path) }
+            .map { PathRange.length(of: $0.prefix) }.max()
     }
 
     private static func place(_ uri: String) -> Place? {

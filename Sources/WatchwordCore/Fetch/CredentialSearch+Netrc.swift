@@ -25,7 +25,9 @@ extension CredentialSearch {
         let first = found?.logins.lazy.filter(\.isSendable).map {
             LoginCredential(user: $0.user, password: $0.password)
         }.first { user?.admits($0.account) ?? true }  // guard: netrc-user
-        guard let found, let first, !situation[challenger].hasRefusedNetrc(first),  // guard: netrc-refused-in-any-realm
+        guard let found, let first,
+            !isNarrowerInSession(than: first, at: challenger, context),  // guard: netrc-wider-than-session
+            !situation[challenger].hasRefusedNetrc(first),  // guard: netrc-refused-in-any-realm
             !context.keyring.hasRefused(first, at: challenger, now: context.now)  // guard: netrc-refused-to-others
         else { return nil }
         let candidate = Candidate(credential: first, source: found.source, partition: intent.access.keyringPartition)

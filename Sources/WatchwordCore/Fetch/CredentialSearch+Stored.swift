@@ -75,6 +75,7 @@ extension CredentialSearch {
         guard
             case .credential(let credential, let item, let isExact) = keyringFinding(
                 in: space, context, where: isStrongEnough),
+            !isNarrowerInSession(than: credential, at: challenger, context),  // guard: keyring-wider-than-session
             !context.keyring.hasRefused(credential, in: space, now: context.now)
         else { return nil }
         let candidate = Candidate(

@@ -21,8 +21,27 @@ struct CredentialSearch: Sendable {
         return credential.covers(chain.path(at: challenger)) ? nil : .credentialForOtherPath
     }
 
-    /// Whether the keyring may have a credential for a narrower path, which takes precedence (SEMANTICS rule 18).
+    /// Whether the session or the keyring may have a credential for a narrower path, which takes precedence (SEMANTICS rule 18).
     func isNarrowerStored(
+        than credential: LoginCredential, in space: ProtectionSpace, _ context: FetchContext
+    ) -> Bool {
+        isNarrowerInSession(than: credential, at: Challenger(space), context)
+            || isNarrowerInKeyring(than: credential, in: space, context)
+    }
+
+    /// Whether a server might read the path as one of a narrower credential of the session. One that covers it as it is written
+    /// is tried first.
+    func isNarrowerInSession(than credential: LoginCredential, at challenger: Challenger, _ context: FetchContext)
+        -> Bool
+    {
+        intent.access.readable.contains { part in
+            context.session.mayBeNarrower(
+                than: credential, at: challenger, of: part, user: intent.namedUser(at: challenger),
+                path: chain.path(at: challenger), now: context.now)
+        }
+    }
+
+    private func isNarrowerInKeyring(
         than credential: LoginCredential, in space: ProtectionSpace, _ context: FetchContext
     ) -> Bool {
         let challenger = Challenger(space)

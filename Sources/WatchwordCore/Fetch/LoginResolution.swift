@@ -255,6 +255,9 @@ struct LoginResolution: Sendable {
             // guard: waiting-fetch-downgrade
             own != nil || !search.isDowngrade(asked, offers.challenger, context),
             search.problem(with: credential, at: offers.challenger, context) == nil,  // guard: waiting-fetch-path
+            // guard: waiting-fetch-narrower
+            own != nil || [.client, .agent].contains(source)
+                || !search.isNarrowerStored(than: credential, in: space, context),
             own.map({ $0.credential.isSame(as: credential) }) ?? true
         else { return nil }
         return own ?? Candidate(credential: credential, source: source, partition: intent.access.partition)

@@ -2,8 +2,10 @@ internal import WatchwordProtocol
 
 /// The usable keyring items that match a request best.
 struct KeyringMatches: Sendable {
-    /// The items of the highest rank.
+    /// The items of the highest rank; empty if `isAmbiguous`.
     let best: [StoredCredential]
+    /// Whether a narrower item might be meant, because a server might read the path as one of its own.
+    let isAmbiguous: Bool
 
     /// - Parameter user: the user that the fetch names, if any.
     /// - Parameter time: the wall-clock time since 1970.
@@ -13,11 +15,14 @@ struct KeyringMatches: Sendable {
     ) {
         let usable = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
             guard let credential = stored.credential, isFitting(stored.pattern) else { return false }
-            return (user?.admits(stored.account) ?? true) && credential.covers(path)
-                && !credential.isExpired(at: time)  // guard: keyring-expiry
+            return (user?.admits(stored.account) ?? true) && !credential.isExpired(at: time)  // guard: keyring-expiry
         }
-        let highest = usable.map(\.rank).max()
-        best = usable.filter { $0.rank == highest }
+        let covering = usable.filter { $0.credential?.covers(path) ?? false }
+        let highest = covering.map(\.rank).max()
+        let length = covering.compactMap(\.credential?.pathLength).max() ?? 0
+        // guard: keyring-ambiguous-path
+        isAmbiguous = usable.contains { $0.credential?.mayPrecede(length, at: path, for: user) ?? false }
+        best = isAmbiguous ? [] : covering.filter { $0.rank == highest }
     }
 }
 
@@ -26,7 +31,7 @@ enum KeyringMatch: Sendable, Equatable {
     case none
     /// The best match.
     case credential(LoginCredential, item: String, isExact: Bool)
-    /// Several items match equally; the respondent has to decide.
+    /// Several items match equally, or might; the respondent has to decide.
     case undecided
 
     /// Selects the best match, and never guesses between equal ones.
@@ -40,7 +45,7 @@ enum KeyringMatch: Sendable, Equatable {
 
     init(_ matches: KeyringMatches, exactly isExact: (StoredCredential) -> Bool) {
         guard let chosen = Self.choose(matches.best), let credential = chosen.credential else {
-            self = matches.best.isEmpty ? .none : .undecided
+            self = matches.best.isEmpty && !matches.isAmbiguous ? .none : .undecided
             return
         }
         self = .credential(credential, item: chosen.item.id, isExact: isExact(chosen))

@@ -15,9 +15,7 @@ extension SessionCache {
             list = covering.isEmpty ? list.filter { $0.credential.scope == nil } : covering
         }
         let entry = defaultEntry(of: space, user: user, in: list, now: now)
-        guard let entry, !entry.isDoubted,
-            !mayBeNarrower(than: entry.credential, at: challenger, of: owner, user: user, path: path, now: now)
-        else { return nil }
+        guard let entry, !entry.isDoubted else { return nil }
         return isOutranked(entry, for: user, path: path, now: now) ? nil : entry.credential
     }
 
@@ -29,27 +27,21 @@ extension SessionCache {
         let fitting = waiting(for: space, owner: owner, path: path, now: now).filter {
             isMeant($0.pattern) && (user?.admits($0.credential.account) ?? true)
         }
-        guard let first = fitting.min(by: { $0.precedes($1) })?.credential,
-            !mayBeNarrower(than: first, at: Challenger(space), of: owner, user: user, path: path, now: now)
-        else { return nil }
-        return first
+        return fitting.min { $0.precedes($1) }?.credential
     }
 
-    /// Whether a server might read `path` as one of another login, narrower than `credential`, that is not used for it because
-    /// the path is written differently. Neither login is then used. The paths that the other login excludes are not its own.
-    /// - Parameter user: the user that the fetch names, if any; logins of other users do not count.
-    private func mayBeNarrower(
+    /// Whether a login of the session may precede `credential` at this path (`LoginCredential.mayPrecede`).
+    func mayBeNarrower(
         than credential: LoginCredential, at challenger: Challenger, of owner: Partition?, user: Account?,
         path: ExactText, now: Duration
     ) -> Bool {
-        func isNarrower(_ other: LoginCredential) -> Bool {
-            guard let own = other.path, user?.admits(other.account) ?? true else { return false }
-            // guard: session-ambiguous-path
-            return other.pathLength > credential.pathLength && PathRange.path(own, mayCover: path)
-                && !other.covers(path) && !other.range.excluded.contains { PathRange.path($0, covers: path) }
+        let length = credential.pathLength
+        return accepted.list(at: challenger, of: owner).contains {
+            $0.credential.mayPrecede(length, at: path, for: user) && isValid($0, now)
         }
-        return accepted.list(at: challenger, of: owner).contains { isNarrower($0.credential) && isValid($0, now) }
-            || staged[challenger].contains { $0.owner == owner && isNarrower($0.credential) && isValid($0, now) }
+            || staged[challenger].contains {
+                $0.owner == owner && $0.credential.mayPrecede(length, at: path, for: user) && isValid($0, now)
+            }
     }
 
     /// Returns the staged credentials for `space`, unless the same account already has an accepted credential for the
@@ -167,10 +159,12 @@ extension SessionCache {
         }
         if isAmbiguous { return nil }  // guard: scope-preemptive
         guard let entry = best?.entry, user?.admits(entry.credential.account) ?? true else { return nil }
-        guard !mayBeNarrower(than: entry.credential, at: challenger, of: owner, user: user, path: path, now: now) else {
-            return nil
+        // A server might read the path as one in another space.
+        let mayBeOfAnother = candidates.contains {
+            $0.space != entry.space && isValid($0, now)
+                && $0.matchLength(of: path, PathRange.path(_:mayCover:)) ?? -1 > best?.length ?? -1
         }
-        return entry
+        return mayBeOfAnother ? nil : entry  // guard: session-ambiguous-directory
     }
 
     /// Returns an entry that would be sent before a challenge at another path, but not at this one (`SessionEntry.withheld`).

@@ -44,8 +44,8 @@ struct SessionEntry: Sendable {
         lastUse = now
         digest = newer
         if let directory { withheld.removeAll { PathRange.path($0, covers: directory) } }
-        guard let directory, !directories.contains(where: { directory.hasPrefix($0) }) else { return }
-        directories.removeAll { $0.hasPrefix(directory) }
+        guard let directory, !directories.contains(where: { PathRange.path($0, covers: directory) }) else { return }
+        directories.removeAll { PathRange.path(directory, covers: $0) }
         if directories.count >= maxPaths { directories.removeFirst() }  // guard: session-paths
         directories.append(directory)
     }
@@ -71,15 +71,18 @@ extension SessionEntry {
 
 extension Boxed<SessionEntry> {
     /// Returns how many bytes of `path` the entry matches; `nil` if it is not valid there.
-    func matchLength(of path: ExactText) -> Int? {
+    /// - Parameter covers: `PathRange.path(_:covers:)`, or for what a server might read `PathRange.path(_:mayCover:)`.
+    func matchLength(
+        of path: ExactText, _ covers: (ExactText, ExactText) -> Bool = PathRange.path(_:covers:)
+    ) -> Int? {
         // guard: session-path-scope
-        var match = value.directories.lazy.filter { path.hasPrefix($0) }.map(\.utf8.count).max()
+        var match = value.directories.filter { covers($0, path) }.map { PathRange.length(of: $0) }.max()
         // guard: session-hidden-segments
         if let length = match, length > 1, HiddenSegments.leadUp(in: path) { match = nil }
         guard value.space.authenticationMethod == .httpDigest else { return match }
         // `domain` has no meaning for a proxy (RFC 7616 section 3.3).
         guard let domain = value.digest?.domain, case .server(let origin) = value.challenger else { return match ?? 0 }
-        return domain.matchLength(of: path, at: origin).map { max($0, match ?? 0) }
+        return domain.matchLength(of: path, at: origin, covers).map { max($0, match ?? 0) }
     }
 }
 

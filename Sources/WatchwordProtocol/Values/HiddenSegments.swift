@@ -6,10 +6,28 @@ public enum HiddenSegments {
     private static let decodings = 3
 
     /// Returns the segments of the path as servers may read them: of each text of `readings`, without parameters and empty
-    /// segments, in normal form (`normal`). `nil` if the path is encoded more often than servers decode.
+    /// segments, in normal form (`normal`), and with their dot segments resolved as well. `nil` if the path is encoded more
+    /// often than servers decode.
     static func segmentReadings(of path: ExactText) -> [[[UInt8]]]? {
-        readings(of: path)?.map { text in
-            segments(of: text).map { normal($0) }.filter { !$0.isEmpty && $0 != [UInt8(ascii: ".")] }
+        readings(of: path)?.flatMap { text in
+            let segments = segments(of: text).map { normal($0) }.filter { !$0.isEmpty && $0 != [UInt8(ascii: ".")] }
+            let resolved = segments.reduce(into: [[UInt8]]()) { found, segment in
+                if segment == Array("..".utf8) { _ = found.popLast() } else { found.append(segment) }
+            }
+            return segments == resolved ? [segments] : [segments, resolved]  // guard: path-resolved-readings
+        }
+    }
+
+    /// Whether every server reads the path in the same way.
+    static func isPlain(_ path: ExactText) -> Bool {
+        var previous = UInt8(ascii: " ")
+        return path.utf8.allSatisfy { byte in
+            defer { previous = byte }
+            switch byte {
+            case UInt8(ascii: "%"), UInt8(ascii: ";"), UInt8(ascii: "\\"), 0x80...: return false
+            case UInt8(ascii: "/"), UInt8(ascii: "."): return previous != UInt8(ascii: "/")
+            default: return true
+            }
         }
     }
 

@@ -103,8 +103,19 @@ public struct LoginCredential: Sendable, Equatable {
     public func isForSamePart(as other: LoginCredential) -> Bool { hasPath(of: other) && scope == other.scope }
 
     /// Whether both are for the same path.
-    public func hasPath(of other: LoginCredential) -> Bool {
-        path ?? "/" == other.path ?? "/"
+    // guard: same-path-in-any-form
+    public func hasPath(of other: LoginCredential) -> Bool { PathRange.areSame(path ?? "/", other.path ?? "/") }
+
+    /// Whether a server might read `requested` as a path of this credential, although it does not cover that path as it is
+    /// written. A wider credential is then not used, either. The paths that this credential excludes are not its own.
+    /// - Parameters:
+    ///   - length: the `pathLength` of the wider credential.
+    ///   - user: the user that the fetch names, if any; a credential of another user does not count.
+    public func mayPrecede(_ length: Int, at requested: ExactText, for user: Account?) -> Bool {
+        guard let path, user?.admits(account) ?? true else { return false }
+        // guard: ambiguous-path
+        return pathLength > length && PathRange.path(path, mayCover: requested)
+            && !covers(requested) && !range.excluded.contains { PathRange.path($0, covers: requested) }
     }
 
     /// See `PathRange.path`.

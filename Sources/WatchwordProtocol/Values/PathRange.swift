@@ -27,14 +27,18 @@ public struct PathRange: Sendable, Hashable {
     }
 
     /// Whether a server might read `requested` as `path` or a path below it: it may decode both paths more often, join their
-    /// empty segments, or ignore parameters of a segment.
+    /// empty segments, ignore parameters of a segment, or resolve hidden dot segments.
     public static func path(_ path: ExactText, mayCover requested: ExactText) -> Bool {
         if Self.path(path, covers: requested) { return true }
+        if HiddenSegments.isPlain(path), HiddenSegments.isPlain(requested) { return false }
         guard let own = HiddenSegments.segmentReadings(of: path),
             let theirs = HiddenSegments.segmentReadings(of: requested)
         else { return true }
         return theirs.contains { one in own.contains { one.starts(with: $0) } }  // guard: path-own-readings
     }
+
+    /// Whether both are one path, in whatever equivalent form they are written.
+    public static func areSame(_ one: ExactText, _ other: ExactText) -> Bool { normal(one) == normal(other) }
 
     /// The length of the path in bytes, which does not depend on the equivalent form in which it is written.
     // guard: path-length-of-the-normal-form

@@ -18,7 +18,9 @@ import WatchwordProtocol
             ("/v1//inner", "/v1/inner", true), ("/v1/inner;a", "/v1/inner/x", true), ("/v1%2Finner", "/v1/inner", true),
             ("/v1/é", "/v1/%25C3%25A9/x", true), ("/v1/%2525252561", "/v1/x", true),
             ("/v1/inner", "/v1/x", false), ("/v1/inner", "/v1/innerx", false), ("/v1/inner", "/v1", false),
-            ("/v1/%2569nner", "/v1/other", false),
+            ("/v1/%2569nner", "/v1/other", false), ("/inner", "/v1/..%2Finner/x", true),
+            ("/inner", "/v1/..;/inner", true), ("/v1/inner", "/v1/..%2Finner/x", false),
+            ("/v1", "/v1/..%2Finner/x", true), ("/v1/inner", "/v1/.%2Finner/x", true), ("/v1/é", "/v1/x", false),
         ] as [(ExactText, ExactText, Bool)])
     func bothPathsAreReadInEveryWay(own: ExactText, requested: ExactText, mayCover: Bool) {
         #expect(PathRange.path(own, mayCover: requested) == mayCover)
