@@ -82,6 +82,13 @@ import Testing
         }
     }
 
+    @Test func aLoginOfTheWholeServerIsNotSentWhereHiddenSegmentsMayLeadToAnotherRealm() throws {
+        let cache = try cache(("outer", "/x"), ("inner", "/v1/inner/x"))
+        for (path, isSent) in [("/x/..%2Fv1/inner/y", false), ("/v1/..;/v1/inner/y", false), ("/x/..%2Fv2/y", true)] {
+            #expect((cache.preemptiveEntry(for: try url(ExactText(path)), now: .zero) != nil) == isSent, "\(path)")
+        }
+    }
+
     @Test("Rule 16: Digest is sent before a challenge to the whole server")
     func digestIsGoodForTheWholeServer() throws {
         var cache = SessionCache()

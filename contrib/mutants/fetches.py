@@ -201,7 +201,7 @@ SESSION = [
     ("steering-is-shown", "situation.steering(to: challenger)", "situation.steering(to: challenger), challenger.isProxy", STEERING),
     ("exception-is-not-secure", " && exceptionalKey == nil", "", STEERING),
     ("session-hidden-segments", "length > 1", "length > 99", STEERING),
-    ("downgrade-ambiguous-path", ", PathRange.path(_:mayCover:)", "", "WatchwordCoreTests.AcceptedStrengthTests"),
+    ("downgrade-ambiguous-path", ", isPossible: true", "", "WatchwordCoreTests.AcceptedStrengthTests"),
     ("downgrade-hidden-segments", STATEMENT, "", "WatchwordCoreTests.AcceptedStrengthTests"),
     ("waiting-fetch-downgrade", "own != nil || !search.isDowngrade(asked, offers.challenger, context)", "true", STEERING),
     ("released-path-segments", "URLComponentText.removingDotSegments(path.string)", "path.string", RELEASE),

@@ -23,10 +23,9 @@ struct AcceptedStrength: Sendable {
 
         /// Returns the length in bytes of the directory that contains `self.path`; `nil` if `path` is not in or below
         /// that directory.
-        /// - Parameter covers: see `SessionEntry.matchLength`.
-        func depth(
-            above path: ExactText, _ covers: (ExactText, ExactText) -> Bool = PathRange.path(_:covers:)
-        ) -> Int? {
+        /// - Parameter isPossible: see `Boxed<SessionEntry>.matchLength`.
+        func depth(above path: ExactText, isPossible: Bool = false) -> Int? {
+            let covers = isPossible ? PathRange.path(_:mayCover:) : PathRange.path(_:covers:)
             let directory = URLComponentText.directory(of: self.path)
             return covers(directory, path) ? PathRange.length(of: directory) : nil
         }
@@ -120,7 +119,7 @@ struct AcceptedStrength: Sendable {
         if HiddenSegments.leadUp(in: path) { return true }  // guard: downgrade-hidden-segments
         let weak = own.places.filter { $0.strength <= strength }.compactMap { $0.depth(above: path) }.max()
         let strong = (others + [own]).flatMap(\.places).filter { $0.strength > strength }
-            .compactMap { $0.depth(above: path, PathRange.path(_:mayCover:)) }.max()  // guard: downgrade-ambiguous-path
+            .compactMap { $0.depth(above: path, isPossible: true) }.max()  // guard: downgrade-ambiguous-path
         return weak.map { $0 <= strong ?? -1 } ?? true
     }
 }

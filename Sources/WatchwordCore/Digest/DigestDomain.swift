@@ -24,12 +24,11 @@ struct DigestDomain: Sendable, Equatable {
 
     /// Returns the length in bytes of the longest prefix that covers `path` on `origin` in whole segments; `nil` if
     /// there is none. URIs with a query cover no path.
-    /// - Parameter covers: see `SessionEntry.matchLength`.
-    func matchLength(
-        of path: ExactText, at origin: Origin, _ covers: (ExactText, ExactText) -> Bool = PathRange.path(_:covers:)
-    ) -> Int? {
+    /// - Parameter isPossible: see `Boxed<SessionEntry>.matchLength`.
+    func matchLength(of path: ExactText, at origin: Origin, isPossible: Bool = false) -> Int? {
+        let covers = isPossible ? PathRange.path(_:mayCover:) : PathRange.path(_:covers:)
         // guard: digest-domain-hidden-segments
-        let places = HiddenSegments.leadUp(in: path) ? places.filter { $0.prefix == "/" } : places
+        let places = !isPossible && HiddenSegments.leadUp(in: path) ? places.filter { $0.prefix == "/" } : places
         // guard: digest-domain-origin, digest-domain-segments
         return places.filter { ($0.origin ?? origin) == origin && covers($0.prefix, path) }
             .map { PathRange.length(of: $0.prefix) }.max()

@@ -162,7 +162,7 @@ extension SessionCache {
         // A server might read the path as one in another space.
         let mayBeOfAnother = candidates.contains {
             $0.space != entry.space && isValid($0, now)
-                && $0.matchLength(of: path, PathRange.path(_:mayCover:)) ?? -1 > best?.length ?? -1
+                && $0.matchLength(of: path, isPossible: true) ?? -1 > best?.length ?? -1
         }
         return mayBeOfAnother ? nil : entry  // guard: session-ambiguous-directory
     }

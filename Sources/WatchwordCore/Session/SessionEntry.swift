@@ -71,18 +71,17 @@ extension SessionEntry {
 
 extension Boxed<SessionEntry> {
     /// Returns how many bytes of `path` the entry matches; `nil` if it is not valid there.
-    /// - Parameter covers: `PathRange.path(_:covers:)`, or for what a server might read `PathRange.path(_:mayCover:)`.
-    func matchLength(
-        of path: ExactText, _ covers: (ExactText, ExactText) -> Bool = PathRange.path(_:covers:)
-    ) -> Int? {
+    /// - Parameter isPossible: whether a match counts that a server might find, but that is not certain.
+    func matchLength(of path: ExactText, isPossible: Bool = false) -> Int? {
+        let covers = isPossible ? PathRange.path(_:mayCover:) : PathRange.path(_:covers:)
         // guard: session-path-scope
         var match = value.directories.filter { covers($0, path) }.map { PathRange.length(of: $0) }.max()
         // guard: session-hidden-segments
-        if let length = match, length > 1, HiddenSegments.leadUp(in: path) { match = nil }
+        if let length = match, length > 1, !isPossible, HiddenSegments.leadUp(in: path) { match = nil }
         guard value.space.authenticationMethod == .httpDigest else { return match }
         // `domain` has no meaning for a proxy (RFC 7616 section 3.3).
         guard let domain = value.digest?.domain, case .server(let origin) = value.challenger else { return match ?? 0 }
-        return domain.matchLength(of: path, at: origin, covers).map { max($0, match ?? 0) }
+        return domain.matchLength(of: path, at: origin, isPossible: isPossible).map { max($0, match ?? 0) }
     }
 }
 
