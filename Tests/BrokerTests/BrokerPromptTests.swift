@@ -121,8 +121,41 @@ import WatchwordProtocol
         #expect(questions(of: desk, during: 120) { _ in "http://h/" } == 4)
         let client = ask()
         let text = client.hear().last?["error"]?["message"]?.string
-        #expect(text == "earlier prompts of this program were cancelled; it may cause another one for http://h in 31 s")
+        #expect(
+            text
+                == "earlier prompts of this program were cancelled or in vain; it may cause another one for http://h in 31 s"
+        )
         #expect(stage.transfers.requests.allSatisfy { $0.authorization == nil })
+    }
+
+    @Test("Rule X5: the delay grows after each login that the server answers without a challenge")
+    func theDelayGrowsAfterEachLoginInVain() throws {
+        let desk = agent()
+        /// Makes a fetch; returns whether a person was asked.
+        func isAsked(_ status: Int = 401, pid: Int) -> Bool {
+            let client = stage.connect(nil, pid: Int32(pid))
+            _ = client.fetch()
+            stage.transfers.challenge()
+            guard let question = desk.hear().of("auth/challenge").first else {
+                #expect(client.hear().last?.kind == "busy")
+                return false
+            }
+            _ = desk.answer(question, bobsAnswer.replacing(#""pw""#, with: #""pw","persistence":"none""#))
+            stage.transfers.respond(status)
+            #expect(client.hear().last?.status == status)
+            return true
+        }
+        var times: [Int] = []
+        for second in 0..<80 {
+            if isAsked(pid: second + 100) { times.append(second) }
+            stage.clock.advance(by: .seconds(1))
+        }
+        #expect(times == [0, 10, 30, 70])
+        // An accepted login ends the delay.
+        stage.clock.advance(by: .seconds(80))
+        #expect(isAsked(200, pid: 90) && isAsked(pid: 91))
+        stage.clock.advance(by: .seconds(10))
+        #expect(isAsked(pid: 92))
     }
 
     @Test("Rule X5: a program that causes questions for many sites is delayed")

@@ -114,6 +114,18 @@ import WatchwordProtocol
         #expect(run.results[plain]?.response.status == 401 && reasons(run, plain) == nil)
     }
 
+    @Test("Rule 1: a login that is answered without a challenge ends the question of all fetches that wait")
+    func theQuestionEndsForAllThatWait() throws {
+        var run = TableRun()
+        let fetches = try (1...3).map { try run.fetch(client: $0) }
+        for fetch in fetches { run.challenge(fetch) }
+        #expect(run.asking.count == 1)
+        run.answer(fetches[0], user: "bob", "pw")
+        run.respond(fetches[0], 401)
+        #expect(fetches.map { run.results[$0]?.response.status } == [401, 401, 401])
+        #expect(run.challenges.count == 1 && run.sent.count == 1)
+    }
+
     @Test("Rule 1: a token is renewed without a person, and sent")
     func aTokenIsRenewed() throws {
         var run = try table(hasRule: true)

@@ -12,6 +12,7 @@ LOGINS = [
     ("attempt-preemptive", "]", "], attempt.isAccepted", "WatchwordCoreTests.AgedCredentialTests"),
     ("attempt-refused-meanwhile", STATEMENT, "", "WatchwordCoreTests.AgedCredentialTests"),
     ("attempt-doubted", "!entry.isDoubted, ", "", "WatchwordCoreTests.AgedCredentialTests"),
+    ("no-challenge-ends-those-that-wait", STATEMENT, "", "WatchwordCoreTests.NoChallengeTests"),
     ("no-challenge-not-sent-unasked-again", ", !entry.value.isWithheld(at: path)", "", "WatchwordCoreTests.NoChallengeTests"),
     ("no-challenge-repeated-without-login", " ?? .send", "", "WatchwordCoreTests.NoChallengeTests"),
     ("no-challenge-asks-by-the-former", STATEMENT, "", "WatchwordCoreTests.NoChallengeTests"),

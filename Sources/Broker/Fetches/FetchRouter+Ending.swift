@@ -16,6 +16,7 @@ extension FetchRouter {
         let openBody = fetch.openBody
         fetch.openBody = nil
         defer { desks.bodies.releaseSource(of: fetch) }
+        desks.questions.record(response.unanswered, of: fetch)
         let connection = finish(fetch)
         if let completion = fetch.completion { return completion(.success(response)) }
         guard let connection, let owner = fetch.owner else {

@@ -107,7 +107,8 @@ final class FetchRouter {
             if let fetch = fetches[id] { perform(command, for: fetch) }
         case .effect(.notify(let event), let id): id.flatMap { fetches[$0] }.map { notify(event, of: $0) }
         case .effect(.audit(let record), let id): id.flatMap { fetches[$0] }.map { audit.record(record, of: $0) }
-        case .effect(.report(let verdict), let id): id.flatMap { fetches[$0] }.map { clients.notify(verdict, of: $0) }
+        case .effect(.report(let verdict), let id):
+            id.flatMap { fetches[$0] }.map { desks.questions.record(verdict, of: $0) }
         case .effect(.store(let credential, let pattern), _):
             desks.keyring.storeAccepted(credential, for: pattern, cause)
         case .effect(.remove(let item, let credential), _): desks.keyring.discard(item, ifStill: credential, cause)

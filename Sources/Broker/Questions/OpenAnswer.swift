@@ -14,7 +14,8 @@ struct OpenAnswer {
     }
 
     let challengeID: String
-    let isProxy: Bool
+    let space: ProtectionSpace
+    let isOfAgent: Bool
     /// `client` or `agent`.
     let by: String
     let connection: ConnectionID
@@ -25,10 +26,12 @@ struct OpenAnswer {
         guard case .credential(let credential) = answer, let connection = question.place.connection else { return nil }
         if case .trust = credential { return nil }
         challengeID = question.id
-        isProxy = challenge.protectionSpace.proxyType != nil
+        (space, isOfAgent) = (challenge.protectionSpace, question.isForAgent)
         by = question.place.word
         self.connection = connection
     }
+
+    var isProxy: Bool { space.proxyType != nil }
 
     func isAbout(_ verdict: LoginVerdict) -> Bool { isProxy == (verdict.space.proxyType != nil) }
 }

@@ -22,7 +22,8 @@ final class PromptDesk {
 
     /// Returns the time until the program may cause a prompt for this challenge; `nil` if it may do so now.
     func wait(of program: ExactText, before challenge: Challenge) -> Duration? {
-        rules.challenges.wait(of: program, at: PromptLimiter.Site(challenge.protectionSpace), now: context.now)
+        let site = PromptLimiter.Site(challenge.protectionSpace)
+        return [rules.challenges, rules.vain].compactMap { $0.wait(of: program, at: site, now: context.now) }.max()
     }
 
     /// Returns the time until the program may show another prompt of its own; `nil` if it may do so now.
@@ -51,6 +52,17 @@ final class PromptDesk {
             rules.cancels.record(challenge, now: context.now)
         case .credential: rules.challenges.recordAnswer(to: program, at: site)
         case .proceed, .useDefault, .reject: break
+        }
+    }
+
+    /// Records what became of a login that the user has supplied for this program.
+    /// - Parameter isAccepted: `false` if the server did not say whether the login is right.
+    func recordLogin(at space: ProtectionSpace, isAccepted: Bool, of program: ExactText) {
+        let site = PromptLimiter.Site(space)
+        if isAccepted {
+            rules.vain.recordAnswer(to: program, at: site)
+        } else {
+            rules.vain.recordRefusal(of: program, at: site, now: context.now)
         }
     }
 

@@ -101,6 +101,24 @@ extension QuestionDesk {
         fetches.report(event ?? .answered(answer), of: fetch.id)
     }
 
+    // MARK: Outcomes
+
+    /// Handles the verdict of a server or proxy on a login.
+    func record(_ verdict: LoginVerdict, of fetch: RunningFetch) {
+        if verdict.isAccepted, let answer = fetch.openAnswer, answer.isAbout(verdict), answer.isOfAgent {
+            prompts.recordLogin(at: verdict.space, isAccepted: true, of: fetch.program)
+        }
+        clients.notify(verdict, of: fetch)
+    }
+
+    /// Handles the result of a fetch: the server may not say whether the login of an agent's answer was right.
+    func record(_ unanswered: Unanswered?, of fetch: RunningFetch) {
+        guard let unanswered, unanswered.schemes.contains(where: { $0.reason == .noChallenge }),
+            let answer = fetch.openAnswer, answer.isOfAgent, answer.isProxy == unanswered.isOfProxy
+        else { return }
+        prompts.recordLogin(at: answer.space, isAccepted: false, of: fetch.program)
+    }
+
     // MARK: Logins in a browser
 
     /// Withdraws the question about a login that has ended, and answers it.

@@ -97,7 +97,7 @@ extension QuestionDesk {
         context.log.notice("prompts are rate-limited", metadata: ["fetch": "\(fetch.id)", "seconds": "\(seconds)"])
         audit.recordDenial(.busy, fetch.cause, origin: fetch.origin)
         let text =
-            "earlier prompts of this program were cancelled; it may cause another one for \(fetch.origin.text) in \(seconds) s"
+            "earlier prompts of this program were cancelled or in vain; it may cause another one for \(fetch.origin.text) in \(seconds) s"
         fetches.cancel(fetch, FetchFailure(.busy, text))
         return false
     }

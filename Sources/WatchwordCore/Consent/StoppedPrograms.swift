@@ -50,6 +50,8 @@ public struct PromptRules: Sendable {
     /// For consent (`auth/confirm`). Counted separately, so that the program may ask for the login at once after
     /// consent was denied.
     public var consents = PromptLimiter()
+    /// For logins that a person has supplied in vain, because the server does not say whether they are right.
+    public var vain = PromptLimiter()
     public var cancels = RecentCancels()
     public var stopped = StoppedPrograms()
 
@@ -62,6 +64,7 @@ public struct PromptRules: Sendable {
         for program in resumed {
             challenges.forget(program)
             consents.forget(program)
+            vain.forget(program)
             cancels.resume(program)
         }
         return resumed

@@ -16,7 +16,14 @@ extension LoginResolution {
         }
         guard attempt.isPreemptive else {
             // The login was already sent unasked here, and the server has demanded it: now somebody may be asked.
-            guard let question = withheldQuestion, case .login(_, side) = question.kind else { return nil }
+            guard let question = withheldQuestion, case .login(_, side) = question.kind else {
+                // Another question would get the same response. A handler answers for its own fetch only.
+                if [.client, .agent].contains(attempt.source), intent.plan.handler == nil {
+                    // guard: no-challenge-ends-those-that-wait
+                    search.situation.leases.release(.proceed, LeaseSlot(attempt.space), &context)
+                }
+                return nil
+            }
             guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
             drop(attempt, at: side, &context)
             withheldQuestion = nil
