@@ -195,6 +195,20 @@ def test_a_dismissed_prompt_is_an_error_for_the_requesting_client(stage):
     assert (server.authorizations, keyring.calls.count("Prompt")) == ([None], 1)
 
 
+def test_rule_x5_a_dismissed_window_does_not_open_again_to_store_a_login(stage):
+    server, password = protected(stage)
+    keyring = stage.keyring().start_rig("dismiss")
+    client = stage.client(broker=start_broker(stage, keyring.for_broker))
+    login = password_answer("bob", password, persistence="permanent")["credential"]
+    for _ in range(3):
+        assert client.fetch(server.url, credential=login)["result"]["status"] == 200
+        settle(client)
+    assert keyring.calls.count("Prompt") == 1 and "CreateItem" not in keyring.calls
+    # A person may still open it.
+    assert client.call("keyring/unlock")["error"]["data"]["kind"] == "keyringUnavailable"
+    assert keyring.calls.count("Prompt") == 2
+
+
 @pytest.mark.parametrize("fault", ["stall", "mute"])
 def test_a_silent_keyring_costs_its_limit_once(stage, fault):
     servers = [protected(stage) for _ in range(8)]

@@ -59,6 +59,11 @@ import WatchwordProtocol
             let found = strength.isDowngrade(basic, at: here, path: path, reach: .realm)
             #expect(found == isDowngrade, "\(path)")
         }
+        // The stronger scheme takes the place of a weaker one at the same path in another form.
+        strength.record(basic, at: here, path: "/v1/%69nner/y")
+        #expect(!strength.isDowngrade(basic, at: here, path: "/v1/inner/y", reach: .realm))
+        strength.record(try challenge(Self.digest), at: here, path: "/v1/inner/y")
+        #expect(strength.isDowngrade(basic, at: here, path: "/v1/%69nner/y", reach: .realm))
     }
 
     @Test func anItemWithoutARealmIsNotSentInTheClearInAnotherRealm() throws {

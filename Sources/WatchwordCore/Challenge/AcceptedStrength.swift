@@ -44,7 +44,7 @@ struct AcceptedStrength: Sendable {
             if challenge.takesPassword { strongestOfPasswords = max(strongestOfPasswords, strength) }
             if HiddenSegments.leadUp(in: path) { return }
             // Weaker schemes at this path are dropped, so that a return to one of them counts as a downgrade.
-            places.removeAll { $0.path == path && $0.strength <= strength }
+            places.removeAll { PathRange.areSame($0.path, path) && $0.strength <= strength }
             places.append(Place(path: path, strength: strength))
             guard places.count > AcceptedStrength.placesOfRealm else { return }
             // The path with the weakest scheme is dropped first: that can cause an extra prompt, but never a password
@@ -115,7 +115,7 @@ struct AcceptedStrength: Sendable {
         guard strength < required else { return false }  // guard: downgrade
         guard let own else { return true }
         // guard: downgrade-not-at-the-same-path
-        if own.places.contains(where: { $0.path == path && $0.strength <= strength }) { return false }
+        if own.places.contains(where: { PathRange.areSame($0.path, path) && $0.strength <= strength }) { return false }
         if HiddenSegments.leadUp(in: path) { return true }  // guard: downgrade-hidden-segments
         let weak = own.places.filter { $0.strength <= strength }.compactMap { $0.depth(above: path) }.max()
         let strong = (others + [own]).flatMap(\.places).filter { $0.strength > strength }
