@@ -15,6 +15,12 @@ struct ConnectionEnds: Hashable {
         self.own = own.map { String(cString: $0) } ?? ""
         (self.peerPort, self.ownPort) = (peerPort, ownPort)
     }
+
+    /// The ports differ nearly always, and texts take long.
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(peerPort)
+        hasher.combine(ownPort)
+    }
 }
 
 /// The open connections of one pool, to see what their peers send while they are idle. libcurl 7.88 does not look at it, and

@@ -30,7 +30,7 @@ LOGINS = [
     ("attempt-window-shrinks", "2 * (requests.count + waiting), ", "", "WatchwordCoreTests.AttemptWindowTests"),
     ("attempt-kept-connections", STATEMENT, "", "WatchwordCoreTests.InFlightAttemptTests"),
     ("needs-new-login", " || hasReusedLogin", "", "Tests/EndToEnd/test_aged_logins.py"),
-    ("attempt-of-a-request", ", !machines.values[place].isTransferring", ", machines.count < 0",
+    ("attempt-of-a-request", "!isTransferring", "exchanges < 0",
      "WatchwordCoreTests.(AgedCredentialTests|CoalescingTests|RandomWalkTests)"),
     ("attempt-lost-of-known", "provenAt == nil || request.isUnclear", "true", "WatchwordCoreTests.InFlightAttemptTests"),
     ("attempt-lost-own", "$0.fetch == fetch && $0.isLost && $0.isAtRisk", "false", "WatchwordCoreTests.InFlightAttemptTests"),

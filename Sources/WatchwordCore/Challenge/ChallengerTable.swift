@@ -17,7 +17,7 @@ struct ChallengerTable<Entry: Sendable>: Sendable {
     /// All entries: those of one challenger in the order in which they were appended, the challengers in no order.
     var all: some Sequence<Entry> { lists.values.lazy.flatMap(\.entries) }
 
-    /// The entries of one challenger. To add entries, use `append`.
+    /// The entries of one challenger. To add entries, use `append` or `change`.
     subscript(challenger: Challenger) -> [Entry] {
         get { lists[challenger]?.entries ?? [] }
         _modify {
@@ -31,6 +31,24 @@ struct ChallengerTable<Entry: Sendable>: Sendable {
             count += lists.values[index].entries.count
             if lists.values[index].entries.isEmpty { lists.remove(at: index) }
         }
+    }
+
+    /// Changes the entries of one challenger, of which there may be none before or afterwards.
+    @discardableResult
+    mutating func change<Result>(at challenger: Challenger, _ change: (inout [Entry]) -> Result) -> Result {
+        if let index = lists.index(forKey: challenger) {
+            count -= lists.values[index].entries.count
+            let result = change(&lists.values[index].entries)
+            let left = lists.values[index].entries.count
+            count += left
+            if left == 0 { lists.remove(at: index) }
+            return result
+        }
+        var list = List()
+        let result = change(&list.entries)
+        count += list.entries.count
+        if !list.entries.isEmpty { lists[challenger] = list }
+        return result
     }
 
     mutating func append(_ entry: Entry, at challenger: Challenger) {

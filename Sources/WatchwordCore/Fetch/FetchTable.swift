@@ -202,13 +202,6 @@ public struct FetchTable: Sendable {
     /// Changes the machine in place: copying it costs more than most events.
     private mutating func handle(_ event: Event, _ id: FetchID) -> FetchStep? {
         guard let place = machines.index(forKey: id) else { return nil }
-        defer {
-            // Without a request under way, there is no verdict to wait for.
-            // guard: attempt-of-a-request
-            if let place = machines.index(forKey: id), !machines.values[place].isTransferring {
-                context.endAttempt(by: id)
-            }
-        }
         return machines.values[place].handle(event, &context)
     }
 

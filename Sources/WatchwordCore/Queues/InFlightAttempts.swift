@@ -46,18 +46,21 @@ struct InFlightAttempts: Sendable {
         case refused
     }
 
-    private struct InFlightAttempt: Sendable {
+    fileprivate struct InFlightAttempt: Sendable {
         let login: Login
         let since: Duration
         var window = AttemptWindow()
         var waiters: [FetchID] = []
         /// Since when there have always been some that wait.
         var waitingSince = Duration.zero
+
+        /// Whether nothing is lost if it is forgotten.
+        var isIdle: Bool { waiters.isEmpty && window.isIdle }
     }
 
     private var attempts = ChallengerTable<InFlightAttempt>()
     /// The challengers to which each fetch has sent credentials. Some of these attempts may have ended.
-    private var sites: [FetchID: Set<Challenger>] = [:]
+    private var sites: [FetchID: [Challenger]] = [:]
     /// The challenger whose verdict each fetch waits for.
     private var waits: [FetchID: Challenger] = [:]
 
@@ -69,62 +72,26 @@ struct InFlightAttempts: Sendable {
     /// Records a credential that is about to be sent. Returns `false`, and enqueues the fetch, if it has to wait.
     mutating func begin(_ login: Login, by fetch: FetchID, now: Duration) -> Bool {
         let challenger = Challenger(login.space)
-        let index = place(of: login, at: challenger, now)
-        if attempts[challenger][index].window.hasSent(fetch) { return true }
-        attempts[challenger][index].window.expire(now: now)
-        attempts[challenger][index].window.note(provenAt: login.provenAt)
-        let others = others(beside: index, at: challenger)
-        guard attempts[challenger][index].window.permits(fetch, others: others, now: now) else {
-            if attempts[challenger][index].waiters.isEmpty { attempts[challenger][index].waitingSince = now }
-            attempts[challenger][index].waiters.append(fetch)
-            waits[fetch] = challenger
-            return false
-        }
-        send(fetch, index, challenger, now)
-        return true
+        let isSent = attempts.change(at: challenger) { $0.begin(login, by: fetch, now: now) }
+        if isSent { record(fetch, at: challenger) } else { waits[fetch] = challenger }
+        return isSent
     }
 
     /// Ends the attempts of `fetch` at this challenger, except with `login`: it has chosen another one. Returns the
     /// fetches to resume.
     mutating func end(by fetch: FetchID, at challenger: Challenger, except login: Login?, now: Duration) -> [Woken] {
         guard sites[fetch]?.contains(challenger) == true else { return [] }
-        let index = attempts[challenger].firstIndex {
-            $0.window.hasSent(fetch) && !(login.map($0.login.isSame) ?? false)
-        }
-        return index.map { end(fetch, at: $0, challenger, .none, now) } ?? []
+        return end(by: fetch, at: challenger, .none, now) { !(login.map($0.isSame) ?? false) }
     }
 
     /// Returns when a fetch may send the login although others have no verdict yet; `nil` if there is no such time.
     func nextTry(of login: Login) -> Duration? {
-        let challenger = Challenger(login.space)
-        return attempts[challenger].firstIndex { $0.login.isSame(as: login) }.flatMap { nextTry($0, challenger) }
+        let attempts = attempts[Challenger(login.space)]
+        return attempts.firstIndex { $0.login.isSame(as: login) }.flatMap(attempts.nextTry)
     }
 
-    private func nextTry(_ index: Int, _ challenger: Challenger) -> Duration? {
-        attempts[challenger][index].window.nextTry(others: others(beside: index, at: challenger))
-    }
-
-    private mutating func send(_ fetch: FetchID, _ index: Int, _ challenger: Challenger, _ now: Duration) {
-        attempts[challenger][index].window.send(fetch, now: now)
-        sites[fetch, default: []].insert(challenger)
-    }
-
-    private mutating func place(of login: Login, at challenger: Challenger, _ now: Duration) -> Int {
-        if let known = attempts[challenger].firstIndex(where: { $0.login.isSame(as: login) }) { return known }
-        attempts.append(InFlightAttempt(login: login, since: now), at: challenger)
-        return attempts[challenger].endIndex - 1
-    }
-
-    /// The requests with the same credential over an exception, through a proxy that a fetch names, or for an unknown
-    /// realm.
-    private func others(beside index: Int, at challenger: Challenger) -> AttemptWindow.Others {
-        var others = AttemptWindow.Others.none
-        let all = attempts[challenger]
-        for other in all.indices where other != index && all[other].login.concerns(all[index].login) {
-            others.atRisk += all[other].window.atRisk
-            others.lastSentAt = max(others.lastSentAt, all[other].window.lastSentAt)
-        }
-        return others
+    private mutating func record(_ fetch: FetchID, at challenger: Challenger) {
+        if sites[fetch]?.contains(challenger) != true { sites[fetch, default: []].append(challenger) }
     }
 
     // MARK: Verdicts
@@ -133,83 +100,37 @@ struct InFlightAttempts: Sendable {
     /// resume.
     mutating func end(by fetch: FetchID, in space: ProtectionSpace?, _ verdict: Verdict, now: Duration) -> [Woken] {
         guard let known = sites[fetch] else { return [] }
-        let challengers = space.map { [Challenger($0)] } ?? known
-        var woken: [Woken] = []
-        for challenger in challengers {
-            let index = attempts[challenger].firstIndex { attempt in
-                attempt.window.hasSent(fetch) && space?.mayBe(attempt.login.space) ?? true
-            }
-            if let index { woken += end(fetch, at: index, challenger, verdict, now) }
-            let isOver = !attempts[challenger].contains { $0.window.hasSent(fetch) }
-            if isOver { sites[fetch]?.remove(challenger) }
+        guard let space else {
+            return known.flatMap { challenger in end(by: fetch, at: challenger, verdict, now) { _ in true } }
         }
-        if sites[fetch]?.isEmpty == true { sites[fetch] = nil }
-        return woken
+        return end(by: fetch, at: Challenger(space), verdict, now) { space.mayBe($0.space) }
     }
 
     private mutating func end(
-        _ fetch: FetchID, at index: Int, _ challenger: Challenger, _ verdict: Verdict, _ now: Duration
+        by fetch: FetchID, at challenger: Challenger, _ verdict: Verdict, _ now: Duration,
+        where isMeant: (Login) -> Bool
     ) -> [Woken] {
-        let login = attempts[challenger][index].login
-        switch verdict {
-        case .refused: return refuse(login, challenger)
-        case .accepted(let most):
-            let (waiting, since) = (attempts[challenger][index].waiters.count, attempts[challenger][index].waitingSince)
-            attempts[challenger][index].window.accept(fetch, waiting: waiting, since: since, most: most, now: now)
-        case .unclear:
-            // The fetch itself has the new nonce, and begins again.
-            attempts[challenger][index].window.doubt(fetch, now: now)
-            return []
-        case .lost: attempts[challenger][index].window.lose(fetch, now: now)
-        case .none: attempts[challenger][index].window.end(fetch)
+        let isFull = attempts.count > Limits.idleAttemptWindows
+        let (woken, isOver) = attempts.change(at: challenger) { attempts -> ([Woken], Bool) in
+            let meant = attempts.firstIndex { $0.window.hasSent(fetch) && isMeant($0.login) }
+            let woken = meant.map { attempts.end(fetch, at: $0, verdict, isFull: isFull, now) } ?? []
+            return (woken, !attempts.contains { $0.window.hasSent(fetch) })
         }
-        return admit(beside: login, at: challenger, now)
-    }
-
-    /// Forgets the refused login. All that wait for a verdict on it choose again.
-    private mutating func refuse(_ login: Login, _ challenger: Challenger) -> [Woken] {
-        var woken: [Woken] = []
-        for index in attempts[challenger].indices.reversed() where attempts[challenger][index].login.concerns(login) {
-            woken += attempts[challenger][index].waiters.map { Woken(fetch: $0, news: .refused) }
-            attempts[challenger][index].waiters = []
-            // guard: verdict-of-the-same-server
-            if attempts[challenger][index].login.steering == login.steering {
-                attempts[challenger].remove(at: index)
-            }
+        if isOver {
+            sites[fetch]?.removeAll { $0 == challenger }
+            if sites[fetch]?.isEmpty == true { sites[fetch] = nil }
         }
-        for waiter in woken { waits[waiter.fetch] = nil }
-        return woken
-    }
-
-    /// Lets those that wait send the login, as far as the windows permit it now.
-    private mutating func admit(beside login: Login, at challenger: Challenger, _ now: Duration) -> [Woken] {
-        var woken: [Woken] = []
-        for index in attempts[challenger].indices.reversed() where attempts[challenger][index].login.concerns(login) {
-            let provenAt = attempts[challenger][index].window.provenAt
-            while let next = attempts[challenger][index].waiters.first {
-                let others = others(beside: index, at: challenger)
-                let window = attempts[challenger][index].window
-                guard window.permits(next, others: others, now: now) else { break }
-                attempts[challenger][index].waiters.removeFirst()
-                waits[next] = nil
-                send(next, index, challenger, now)
-                woken.append(Woken(fetch: next, news: .admitted(provenAt: provenAt)))
-            }
-            dropIfIdle(index, challenger)
+        for waiter in woken {
+            waits[waiter.fetch] = nil
+            if waiter.news != .refused { record(waiter.fetch, at: challenger) }
         }
         return woken
-    }
-
-    private mutating func dropIfIdle(_ index: Int, _ challenger: Challenger) {
-        let attempt = attempts[challenger][index]
-        let isOverdue = attempts.count > Limits.idleAttemptWindows && !attempt.window.hasOpen
-        if attempt.waiters.isEmpty, attempt.window.isIdle || isOverdue { attempts[challenger].remove(at: index) }
     }
 
     /// Forgets requests that ended long ago.
     mutating func expire(now: Duration) {
         attempts.changeAll { $0.window.expire(now: now) }
-        attempts.removeAll { $0.waiters.isEmpty && $0.window.isIdle }
+        attempts.removeAll { $0.isIdle }
     }
 
     /// Forgets all credentials that no running fetch has sent or waits for.
@@ -220,30 +141,116 @@ struct InFlightAttempts: Sendable {
     /// Removes a fetch that no longer waits.
     mutating func leave(_ fetch: FetchID) {
         guard let challenger = waits.removeValue(forKey: fetch) else { return }
-        for index in attempts[challenger].indices.reversed() {
-            attempts[challenger][index].waiters.removeAll { $0 == fetch }
-            dropIfIdle(index, challenger)
+        attempts.change(at: challenger) { attempts in
+            for index in attempts.indices { attempts[index].waiters.removeAll { $0 == fetch } }
+            attempts.removeAll { $0.isIdle }
         }
     }
 
     /// Returns the attempt that the fetch waits for and when it began; `nil` if it does not wait.
     func wait(of fetch: FetchID) -> FetchWait? {
-        awaited(by: fetch).map { challenger, index in
-            let attempt = attempts[challenger][index]
-            return FetchWait(reason: .trial, space: attempt.login.space, since: attempt.since)
+        awaited(by: fetch).map { attempts, index in
+            FetchWait(reason: .trial, space: attempts[index].login.space, since: attempts[index].since)
         }
     }
 
     /// Returns when a waiting fetch may send the credential without a verdict; `nil` if it does not wait, or if there is
     /// no such time.
     func nextTry(of fetch: FetchID) -> Duration? {
-        awaited(by: fetch).flatMap { challenger, index in nextTry(index, challenger) }
+        awaited(by: fetch).flatMap { attempts, index in attempts.nextTry(at: index) }
     }
 
-    private func awaited(by fetch: FetchID) -> (Challenger, Int)? {
+    private func awaited(by fetch: FetchID) -> ([InFlightAttempt], Int)? {
         waits[fetch].flatMap { challenger in
-            attempts[challenger].firstIndex { $0.waiters.contains(fetch) }.map { (challenger, $0) }
+            let attempts = attempts[challenger]
+            return attempts.firstIndex { $0.waiters.contains(fetch) }.map { (attempts, $0) }
         }
+    }
+}
+
+/// The attempts at one server or proxy.
+extension [InFlightAttempts.InFlightAttempt] {
+    fileprivate mutating func begin(_ login: InFlightAttempts.Login, by fetch: FetchID, now: Duration) -> Bool {
+        let index = place(of: login, now)
+        if self[index].window.hasSent(fetch) { return true }
+        self[index].window.expire(now: now)
+        self[index].window.note(provenAt: login.provenAt)
+        guard self[index].window.permits(fetch, others: others(beside: index), now: now) else {
+            if self[index].waiters.isEmpty { self[index].waitingSince = now }
+            self[index].waiters.append(fetch)
+            return false
+        }
+        self[index].window.send(fetch, now: now)
+        return true
+    }
+
+    private mutating func place(of login: InFlightAttempts.Login, _ now: Duration) -> Int {
+        if let known = firstIndex(where: { $0.login.isSame(as: login) }) { return known }
+        append(InFlightAttempts.InFlightAttempt(login: login, since: now))
+        return endIndex - 1
+    }
+
+    /// The requests with the same credential over an exception, through a proxy that a fetch names, or for an unknown
+    /// realm.
+    private func others(beside index: Int) -> AttemptWindow.Others {
+        var others = AttemptWindow.Others.none
+        for other in indices where other != index && self[other].login.concerns(self[index].login) {
+            others.atRisk += self[other].window.atRisk
+            others.lastSentAt = Swift.max(others.lastSentAt, self[other].window.lastSentAt)
+        }
+        return others
+    }
+
+    fileprivate func nextTry(at index: Int) -> Duration? { self[index].window.nextTry(others: others(beside: index)) }
+
+    /// - Parameter isFull: whether windows are forgotten that only remember ended requests.
+    fileprivate mutating func end(
+        _ fetch: FetchID, at index: Int, _ verdict: InFlightAttempts.Verdict, isFull: Bool, _ now: Duration
+    ) -> [InFlightAttempts.Woken] {
+        let login = self[index].login
+        switch verdict {
+        case .refused: return refuse(login)
+        case .accepted(let most):
+            let (waiting, since) = (self[index].waiters.count, self[index].waitingSince)
+            self[index].window.accept(fetch, waiting: waiting, since: since, most: most, now: now)
+        case .unclear:
+            // The fetch itself has the new nonce, and begins again.
+            self[index].window.doubt(fetch, now: now)
+            return []
+        case .lost: self[index].window.lose(fetch, now: now)
+        case .none: self[index].window.end(fetch)
+        }
+        let woken = admit(beside: login, now)
+        removeAll { $0.isIdle || isFull && $0.waiters.isEmpty && !$0.window.hasOpen }
+        return woken
+    }
+
+    /// Forgets the refused login. All that wait for a verdict on it choose again.
+    private mutating func refuse(_ login: InFlightAttempts.Login) -> [InFlightAttempts.Woken] {
+        var woken: [InFlightAttempts.Woken] = []
+        for index in indices.reversed() where self[index].login.concerns(login) {
+            woken += self[index].waiters.map { InFlightAttempts.Woken(fetch: $0, news: .refused) }
+            self[index].waiters = []
+            // guard: verdict-of-the-same-server
+            if self[index].login.steering == login.steering { remove(at: index) }
+        }
+        return woken
+    }
+
+    /// Lets those that wait send the login, as far as the windows permit it now.
+    private mutating func admit(beside login: InFlightAttempts.Login, _ now: Duration) -> [InFlightAttempts.Woken] {
+        var woken: [InFlightAttempts.Woken] = []
+        for index in indices.reversed() where !self[index].waiters.isEmpty && self[index].login.concerns(login) {
+            let provenAt = self[index].window.provenAt
+            while let next = self[index].waiters.first,
+                self[index].window.permits(next, others: others(beside: index), now: now)
+            {
+                self[index].waiters.removeFirst()
+                self[index].window.send(next, now: now)
+                woken.append(InFlightAttempts.Woken(fetch: next, news: .admitted(provenAt: provenAt)))
+            }
+        }
+        return woken
     }
 }
 
