@@ -226,6 +226,13 @@ def test_a_server_cannot_demand_the_token_of_the_proxy(stage, address):
     assert received.startswith(b"HTTP/1.1 502 ") and b"Proxy-Authenticate" not in received
 
 
+def test_a_proxy_closes_the_connections_of_http_1_0(stage, address):
+    server = stage.server(lambda asked: response(200, b"page"))
+    text = f"GET {server.url}/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".encode()
+    received = exchange(address, text * 2)
+    assert received.count(b"HTTP/1.1 200") == 1 and b"\r\nConnection: close\r\n" in received and len(server.requests) == 1
+
+
 def test_a_request_of_http_1_0_gets_the_end_of_the_connection(stage, address):
     server = stage.server(lambda asked: TRAILED)
     received = exchange(address, f"GET {server.url}/ HTTP/1.0\r\nTE: trailers\r\n\r\n".encode())

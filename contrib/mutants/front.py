@@ -83,7 +83,7 @@ FRONT = [
     ("run-without-a-broker", "== 0", ">= 0", "Tests/EndToEnd/test_front_run.py"),
     ("front-own-process", "getpid()", "1", "BrokerSocketTests.FrontServerTests"),
     ("front-foreign-page", "!request.isForeign(to: origin)", "origin == nil || origin != nil", ACCESS),
-    ("front-site-name", "$0.asciiLowercased == host", "host.hasPrefix($0.asciiLowercased)", ACCESS),
+    ("front-site-name", "$0.asciiLowercased == authority", "authority.hasPrefix($0.asciiLowercased)", ACCESS),
     ("front-site-foreign-page", "!request.isForeign(to: origin)", "origin != nil", ACCESS),
     ("front-sec-fetch-site", '!["none", "same-origin"].contains(ExactText($0).asciiLowercased)', "$0.isEmpty", ACCESS),
     ("front-origin-field", STATEMENT, "let hasForeignOrigin = target == nil && target != nil", ACCESS),

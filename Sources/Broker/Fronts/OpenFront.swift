@@ -77,12 +77,12 @@ final class OpenFront {
             switch request.target {
             case .authority(let host, let port):
                 return FrontExchange(tunnelTo: host, port: port, usesCredentials: usesCredentials)
-            case .absolute(let url):
+            case .absolute(let url) where site == nil:
                 return FrontExchange(
                     request, url: url, headers: try fields.request(request), body: body,
                     usesCredentials: usesCredentials)
+            case .absolute(let url): return try exchange(for: request, url.requestTarget, body, usesCredentials)
             case .origin(let path): return try exchange(for: request, path, body, usesCredentials)
-            case .asterisk: throw FrontRefusal(501, "asterisk", "OPTIONS * is not supported; send a path")
             }
         }
     }
@@ -105,22 +105,22 @@ final class OpenFront {
     private func mapping(of url: FetchURL, _ request: FrontRequest) throws(FrontRefusal) -> SiteMapping {
         do throws(FetchFailure) {
             return try SiteMapping(
-                site: url, front: ExactText(request.host ?? ""), passesCookies: name == nil || isNamed(request))
+                site: url, front: request.authority ?? "", passesCookies: name == nil || isNamed(request))
         } catch {
             throw .wrongName
         }
     }
 
     private func isNamed(_ request: FrontRequest) -> Bool {
-        request.host.map { ExactText($0).asciiLowercased } == name
+        request.authority == name
     }
 
     /// Returns the origin to which a request leads, for the audit log; `nil` if it names none.
     func origin(of request: FrontRequest) -> String? {
         switch request.target {
-        case .absolute(let url): url.origin.text
+        case .absolute(let url) where !access.isNamed(by: request): url.origin.text
         case .authority(let host, let port): "https://\(host):\(port)"
-        case .origin, .asterisk: site?.url.origin.text
+        case .absolute, .origin: site?.url.origin.text
         }
     }
 

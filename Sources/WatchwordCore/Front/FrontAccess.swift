@@ -40,7 +40,7 @@ public struct FrontAccess: Sendable {
         do throws(FrontRefusal) {
             switch kind {
             case .proxy(let token): return try proxy(request, token, isDescendant)
-            case .site(let names): return try site(request, names)
+            case .site: return try site(request)
             }
         } catch {
             return .refused(error)
@@ -53,7 +53,7 @@ public struct FrontAccess: Sendable {
             switch request.target {
             case .absolute(let url): (url.origin.host, url.origin.port, url.origin)
             case .authority(let host, let port): (host, port, nil)
-            case .origin, .asterisk: throw .notForProxy  // guard: front-origin-form
+            case .origin: throw .notForProxy  // guard: front-origin-form
             }
         // guard: front-needs-token
         if let token, !isDescendant, !FrontToken.isValid(request.proxyAuthorization, token: token) { throw .token }
@@ -66,17 +66,19 @@ public struct FrontAccess: Sendable {
         return .allowed(usesCredentials: !request.isForeign(to: origin))  // guard: front-foreign-page
     }
 
-    private func site(_ request: FrontRequest, _ names: [ExactText]) throws(FrontRefusal) -> Verdict {
-        switch request.target {
-        case .origin, .asterisk: break
-        case .absolute, .authority: throw .notForSite
+    private func site(_ request: FrontRequest) throws(FrontRefusal) -> Verdict {
+        guard isNamed(by: request), let authority = request.authority else {
+            throw request.target.isForProxy ? .notForSite : .wrongName
         }
-        let host = request.host.map { ExactText($0).asciiLowercased }
-        // guard: front-site-name
-        guard let host, names.contains(where: { $0.asciiLowercased == host }) else { throw .wrongName }
-        let origin = try? FetchURL("http://\(host)").origin
+        let origin = try? FetchURL("http://\(authority)").origin
         guard !request.isForeign(to: origin) else { throw .foreignPage }  // guard: front-site-foreign-page
         return .allowed(usesCredentials: true)
+    }
+
+    /// Whether a request is for this front of a site, by `Host` or by its URL.
+    public func isNamed(by request: FrontRequest) -> Bool {
+        guard case .site(let names) = kind, let authority = request.authority else { return false }
+        return names.contains { $0.asciiLowercased == authority }  // guard: front-site-name
     }
 }
 

@@ -27,7 +27,8 @@ public struct FrontFields: Sendable {
     private static let setByFront: FieldNames = ["content-length"]
 
     /// Returns the fields of the request for a fetch, with `Via` at the end.
-    /// - Throws: `FrontRefusal` with status 508 if the request has passed this front already.
+    /// - Throws: `FrontRefusal` with status 508 if the request has passed this front already, and the response of the front itself if
+    ///   `Max-Forwards` ends here.
     public func request(_ request: FrontRequest) throws(FrontRefusal) -> [HeaderField] {
         // guard: front-loop
         guard !hasPassed(request.headers) else {
@@ -35,8 +36,24 @@ public struct FrontFields: Sendable {
                 508, "loop", "the request has passed this proxy already; remove the proxy from its own upstream route")
         }
         var fields = forwarded(request.headers, without: Self.setByBroker)
+        if let left = try Self.forwardsLeft(of: request) {
+            fields.removeAll { $0.isNamed("Max-Forwards") }
+            fields.append(HeaderField("Max-Forwards", String(left)))
+        }
         fields.append(via(minorVersion: request.minorVersion))
         return fields
+    }
+
+    /// Returns how many intermediaries may still pass on the request; `nil` if it does not limit them (RFC 9110 section 7.6.2).
+    private static func forwardsLeft(of request: FrontRequest) throws(FrontRefusal) -> Int? {
+        let values = request.headers.values(of: "Max-Forwards")
+        guard request.method == "OPTIONS", let value = values.first else { return nil }
+        guard values.count == 1, !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw .maxForwards
+        }
+        let count = Int(value) ?? .max
+        guard count > 0 else { throw .lastRecipient }
+        return count - 1
     }
 
     /// Returns the fields of the origin's response for the program, with `Via` at the end. The front adds the framing.

@@ -48,9 +48,10 @@ struct FrontHead {
             upgrade: mayUpgrade ? upgrade : nil, host: host)
     }
 
+    /// RFC 9112 section 9.3: a proxy closes the connections of HTTP/1.0.
     private var keepsAlive: Bool {
         guard !fields.hasElement("close", of: "Connection") else { return false }
-        return line.minorVersion == 1 || fields.hasElement("keep-alive", of: "Connection")
+        return line.minorVersion == 1 || !line.target.isForProxy && fields.hasElement("keep-alive", of: "Connection")
     }
 
     /// RFC 9112 section 3.2: one `Host` in HTTP/1.1, and never two.

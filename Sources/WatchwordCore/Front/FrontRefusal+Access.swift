@@ -22,6 +22,9 @@ extension FrontRefusal {
         return refusal
     }
 
+    /// The response to OPTIONS that no further server gets.
+    static let lastRecipient = FrontRefusal(200, "max-forwards", "Max-Forwards is 0", hasBody: false)
+
     static func hostNotAllowed(_ host: ExactText) -> FrontRefusal {
         FrontRefusal(
             403, "host-not-allowed",

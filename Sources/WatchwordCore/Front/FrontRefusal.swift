@@ -69,5 +69,7 @@ extension FrontRefusal {
         400, "target", "malformed request target; send an http:// URL, a path, or CONNECT with host:port")
     static let scheme = FrontRefusal(
         400, "scheme", "the proxy accepts http:// URLs only; open a tunnel with CONNECT for any other scheme")
+    static let maxForwards = FrontRefusal(
+        400, "max-forwards", "invalid Max-Forwards; send one decimal number, once")
     static let connectBody = FrontRefusal(400, "connect-body", "a CONNECT request must not have a body; remove it")
 }

@@ -9,10 +9,12 @@ public struct FrontRequest: Sendable, Equatable {
         indirect case absolute(FetchURL)
         /// The end of a tunnel that CONNECT opens. An IPv6 address has brackets.
         case authority(host: ExactText, port: Int)
-        /// A path with its query, as programs send it to a server. Dot segments are not resolved.
+        /// A path with its query, as programs send it to a server, or `*` for the server itself, with OPTIONS. Dot segments are
+        /// not resolved.
         case origin(String)
-        /// The server itself, for OPTIONS.
-        case asterisk
+
+        /// Whether it has a form that programs send to proxies.
+        var isForProxy: Bool { if case .origin = self { false } else { true } }
     }
 
     /// The framing of the body (RFC 9112 section 6.3).
@@ -60,6 +62,16 @@ public struct FrontRequest: Sendable, Equatable {
         self.expectsContinue = expectsContinue
         self.upgrade = upgrade
         self.host = host
+    }
+
+    /// The host and port of the server that the request is for, in lower case: those of its URL, else the value of `Host` (RFC 9112
+    /// section 3.2.2).
+    public var authority: ExactText? {
+        switch target {
+        case .absolute(let url): ExactText(url.origin.authority)
+        case .authority: nil
+        case .origin: host.map { ExactText($0).asciiLowercased }
+        }
     }
 
     /// Whether `authorization` may authenticate the connection to the origin instead of the request, as NTLM does.

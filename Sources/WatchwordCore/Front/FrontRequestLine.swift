@@ -45,11 +45,15 @@ struct FrontRequestLine {
         else { throw .target }
         if isConnect { return try tunnel(text) }
         if isPath { return .origin(text) }
+        let isOptions = method == "OPTIONS"
         if text == "*" {
-            guard method == "OPTIONS" else { throw .target }
-            return .asterisk
+            guard isOptions else { throw .target }
+            return .origin(text)
         }
-        return .absolute(try url(text))
+        let url = try url(text)
+        // RFC 9112 section 3.2.4.
+        let namesServer = isOptions && text.utf8.dropFirst("http://".count).allSatisfy { ![0x2F, 0x3F].contains($0) }
+        return .absolute(namesServer ? FetchURL(server: url.origin) : url)
     }
 
     /// The part of a target that contains host and port, or all of it if it has no scheme.

@@ -33,8 +33,9 @@ extension FrontSite {
         return "\(words.prefix(40).drop { $0 == "-" })-\(hash).localhost".replacing("--", with: "-")
     }
 
-    /// Returns the URL of a request with the target `path`.
+    /// Returns the URL of a request with the target `path`, or `*` for the server itself.
     public func url(of path: String, _ origin: Origin) throws(FrontRefusal) -> FetchURL {
+        if path == "*" { return FetchURL(server: origin) }
         do throws(FetchFailure) { return try FetchURL(origin.text + path, keepsTarget: true) } catch {
             throw FrontRefusal(400, "target", error.text)
         }
@@ -61,8 +62,9 @@ extension FrontSite {
         "accept", "accept-charset", "accept-encoding", "accept-language", "baggage", "cache-control", "content-digest",
         "content-disposition", "content-encoding", "content-language", "content-md5", "content-range", "content-type",
         "cookie", "date", "depth", "digest", "dnt", "from", "idempotency-key", "if", "if-match", "if-modified-since",
-        "if-none-match", "if-range", "if-unmodified-since", "last-event-id", "lock-token", "origin", "overwrite",
-        "pragma", "prefer", "priority", "range", "referer", "repr-digest", "save-data", "sec-ch-ua", "sec-ch-ua-mobile",
+        "if-none-match", "if-range", "if-unmodified-since", "last-event-id", "lock-token", "max-forwards", "origin",
+        "overwrite", "pragma", "prefer", "priority", "range", "referer", "repr-digest", "save-data", "sec-ch-ua",
+        "sec-ch-ua-mobile",
         "sec-ch-ua-platform", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "sec-gpc",
         "sec-purpose", "sec-websocket-extensions", "sec-websocket-key", "sec-websocket-protocol",
         "sec-websocket-version", "timeout", "traceparent", "tracestate", "upgrade-insecure-requests", "user-agent",

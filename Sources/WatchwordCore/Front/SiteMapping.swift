@@ -22,7 +22,7 @@ public struct SiteMapping: Sendable {
     public func request(_ headers: [HeaderField]) -> [HeaderField] {
         headers.compactMap { field in
             switch field.name.asciiLowercased {
-            case "host": HeaderField(field.name, String(site.text.dropFirst("\(site.scheme.rawValue)://".count)))
+            case "host": HeaderField(field.name, site.authority)
             case "origin", "referer": HeaderField(field.name, Self.moved(field.value, from: front, to: site))
             case "cookie" where !passesCookies: nil  // guard: front-cookies-to-the-site
             default: field

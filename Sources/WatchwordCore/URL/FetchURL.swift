@@ -13,7 +13,7 @@ public struct FetchURL: Sendable, Hashable {
     /// The whole URL, without the default port of its scheme.
     public let text: String
     /// The request target of a program, which an intermediary passes on as it is (RFC 9110 section 7.7): a login of the program
-    /// may depend on it. `nil` if it is canonical. Everything is decided by `path` and `query`.
+    /// may depend on it. `*` is the server itself. `nil` if it is canonical. Everything is decided by `path` and `query`.
     private let received: String?
     /// Whether `received` has dot segments, so that a server may find another path than `path`.
     public let isAmbiguous: Bool
@@ -30,6 +30,12 @@ public struct FetchURL: Sendable, Hashable {
             self.received.map { Self.path(of: $0) }.map { $0 != path && HiddenSegments.hasDots(in: $0) } ?? false
     }
 
+    /// The URL of a server itself, whose request target is `*` (RFC 9112 section 3.2.4).
+    init(server: Origin) {
+        (origin, path, query, text) = (server, "/", nil, server.text + "/")
+        (received, isAmbiguous) = ("*", false)
+    }
+
     /// The path by which credentials are found and remembered: `path`, or if that is ambiguous, the path as it is sent.
     var loginPath: ExactText { isAmbiguous ? received.map(Self.path(of:)) ?? path : path }
 
@@ -37,7 +43,9 @@ public struct FetchURL: Sendable, Hashable {
     public var requestTarget: String { received ?? Self.target(path, query) }
 
     /// The request target in absolute form (RFC 9112 section 3.2.2).
-    public var absoluteTarget: String { received.map { String(joining: origin.text, $0) } ?? text }
+    public var absoluteTarget: String {
+        received.map { $0 == "*" ? origin.text : String(joining: origin.text, $0) } ?? text
+    }
 
     private static func path(of target: String) -> ExactText {
         ExactText(String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") })))
@@ -69,10 +77,11 @@ public struct Origin: Sendable, Hashable {
     }
 
     /// The form in a URL, without the default port of the scheme.
-    public var text: String {
+    public var text: String { String(joining: scheme == .https ? "https://" : "http://", authority) }
+
+    /// Host and port, without the default port of the scheme.
+    public var authority: String {
         let hasPort = port != scheme.defaultPort
-        return String(
-            joining: scheme == .https ? "https://" : "http://", host.string, hasPort ? ":" : "",
-            hasPort ? String(port) : "")
+        return String(joining: host.string, hasPort ? ":" : "", hasPort ? String(port) : "")
     }
 }

@@ -149,9 +149,27 @@ import WatchwordProtocol
         #expect(site.verdict(try siteGet(field), isDescendant: false) == .allowed(usesCredentials: true))
     }
 
-    @Test(arguments: ["GET http://127.0.0.1:3901/", "CONNECT 127.0.0.1:3901"])
+    @Test(arguments: [
+        "GET http://127.0.0.1/", "GET http://127.0.0.1:3902/", "GET http://evil:3901/",
+        "GET http://localhost.evil:3901/",
+        "GET http://evil/http://127.0.0.1:3901/", "CONNECT 127.0.0.1:3901",
+    ])
     func aSiteIsNoProxy(line: String) throws {
         let request = try frontRequest("\(line) HTTP/1.1\r\nHost: 127.0.0.1:3901\r\n\r\n")
         #expect(site.verdict(request, isDescendant: true) == .refused(.notForSite))
+    }
+
+    @Test(
+        arguments: ["http://127.0.0.1:3901/x", "HTTP://LOCALHOST:3901?x", "http://127.0.0.1:3901"],
+        ["127.0.0.1:3901", "evil"])
+    func aSiteMayBeNamedByAURL(url: String, host: String) throws {
+        func verdict(_ fields: String) throws -> FrontAccess.Verdict {
+            let request = try frontRequest("GET \(url) HTTP/1.1\r\nHost: \(host)\r\n\(fields)\r\n")
+            return site.verdict(request, isDescendant: false)
+        }
+        #expect(try verdict("") == .allowed(usesCredentials: true))
+        #expect(try verdict("Origin: http://evil\r\n") == .refused(.foreignPage))
+        #expect(try verdict("Origin: http://\(host)\r\n") == .refused(.foreignPage) || !host.hasPrefix("evil"))
+        #expect(try verdict("Sec-Fetch-Site: cross-site\r\n") == .refused(.foreignPage))
     }
 }

@@ -41,6 +41,32 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
+        ("OPTIONS", ["5"], ["4"]), ("OPTIONS", ["1"], ["0"]), ("OPTIONS", ["007"], ["6"]), ("OPTIONS", [], []),
+        ("OPTIONS", ["99999999999999999999"], ["\(Int.max - 1)"]), ("GET", ["0"], ["0"]),
+        ("GET", ["x", "5"], ["x", "5"]),
+    ])
+    func maxForwardsIsCounted(method: String, values: [String], sent: [String]) throws {
+        for connection in method == "OPTIONS" ? ["x", "Max-Forwards"] : ["x"] {
+            var request = try request(
+                [HeaderField("Connection", connection)] + values.map { HeaderField("max-forwards", $0) })
+            request.method = method
+            #expect(try fields.request(request).values(of: "Max-Forwards") == sent)
+        }
+    }
+
+    @Test(arguments: [
+        (["0"], FrontRefusal.lastRecipient), (["000"], .lastRecipient), (["5", "0"], .maxForwards),
+        ([""], .maxForwards),
+        (["-1"], .maxForwards), (["5, 0"], .maxForwards), (["x"], .maxForwards), (["٣"], .maxForwards),
+    ])
+    func theFrontAnswersTheLastRequest(values: [String], refusal: FrontRefusal) throws {
+        var request = try request(values.map { HeaderField("Max-Forwards", $0) })
+        request.method = "OPTIONS"
+        #expect(throws: refusal) { try fields.request(request) }
+        #expect(FrontRefusal.lastRecipient.bytes().text.hasPrefix("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"))
+    }
+
+    @Test(arguments: [
         (["1.1 \(own)"], true), (["1.0 squid, 1.1 \(own.uppercased()) (c)"], true),
         (["1.0 a", "2 b,1.1\t\(own)"], true),
         (["1.1 \(own)0"], false), (["1.1 \(own.dropLast())"], false), (["1.1 watchword"], false), ([own], false),

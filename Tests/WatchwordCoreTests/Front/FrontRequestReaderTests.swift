@@ -25,7 +25,7 @@ import WatchwordProtocol
 
     @Test func aTargetInOriginFormIsAPath() throws {
         #expect(try frontRequest("GET /a/../b?c=@d HTTP/1.1\r\nHost: h\r\n\r\n").target == .origin("/a/../b?c=@d"))
-        #expect(try frontRequest("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n").target == .asterisk)
+        #expect(try frontRequest("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n").target == .origin("*"))
     }
 
     @Test(
@@ -90,7 +90,24 @@ import WatchwordProtocol
         (0, "Connection: Keep-Alive\r\n", true), (0, "Connection: keep-alive\r\nConnection: close\r\n", false),
     ])
     func connectionDeterminesReuse(version: Int, field: String, expected: Bool) throws {
-        #expect(try frontRequest("GET / HTTP/1.\(version)\r\nHost: h\r\n\(field)\r\n").keepsAlive == expected)
+        func keepsAlive(_ target: String) throws -> Bool {
+            try frontRequest("GET \(target) HTTP/1.\(version)\r\nHost: h\r\n\(field)\r\n").keepsAlive
+        }
+        #expect(try keepsAlive("/") == expected)
+        #expect(try keepsAlive("http://h/") == (expected && version == 1), "a proxy closes the connections of HTTP/1.0")
+    }
+
+    @Test(arguments: [
+        ("OPTIONS http://h", "*", "http://h"), ("OPTIONS http://h:81", "*", "http://h:81"),
+        ("OPTIONS http://h/", "/", "http://h/"), ("OPTIONS http://h?x", "/?x", "http://h/?x"),
+        ("GET http://h", "/", "http://h/"), ("options http://h", "/", "http://h/"),
+    ])
+    func optionsWithoutAPathAreForTheServer(line: String, target: String, upstream: String) throws {
+        guard case .absolute(let url) = try frontRequest("\(line) HTTP/1.1\r\nHost: h\r\n\r\n").target else {
+            Issue.record("no URL")
+            return
+        }
+        #expect(url.requestTarget == target && url.absoluteTarget == upstream && url.path == "/")
     }
 
     @Test func expectIsReadInHTTP11() throws {

@@ -58,6 +58,7 @@ import WatchwordProtocol
     @Test(arguments: [
         "Accept", "Content-Type", "Content-Encoding", "X-Request-Id", "Range", "If-None-Match", "Cookie", "Origin",
         "Sec-Fetch-Site", "X-Requested-With", "X-CSRF-Token", "sec-websocket-key", "User-Agent", "Via", "traceparent",
+        "Max-Forwards",
     ])
     func usualFieldsArePassedOn(name: String) {
         #expect(site.passedOn([HeaderField(name, "x")]) == [HeaderField(name, "x")])
@@ -71,6 +72,14 @@ import WatchwordProtocol
     @Test func withoutListsEverythingIsAllowed() {
         let open = FrontSite(url: "https://h")
         #expect(open.allows(method: "PURGE", path: "/a%2fb/../c"))
+    }
+
+    @Test func theServerItselfIsATargetUnlessPathsAreListed() throws {
+        let (open, origin) = (FrontSite(url: "https://h"), try FetchURL("https://h:1/").origin)
+        #expect(open.allows(method: "OPTIONS", path: "*") && !site.allows(method: "OPTIONS", path: "*"))
+        let url = try open.url(of: "*", origin)
+        #expect(url.origin == origin && url.requestTarget == "*" && url.text == "https://h:1/")
+        #expect(try open.url(of: "/*", origin).requestTarget == "/*")
     }
 
     @Test func aBudgetEnds() throws {
