@@ -163,6 +163,7 @@ final class FrontDesk {
     func answer(_ answer: FrontAnswer, _ page: BrowserPage) {
         let body = Array("<!DOCTYPE html><meta charset=utf-8><title>Watchword</title><p>\(page.text)".utf8)
         var headers = [
+            HeaderField("Date", HTTPDate.text(context.clock.sinceEpoch)),
             HeaderField("Content-Type", "text/html; charset=utf-8"), HeaderField("Cache-Control", "no-store"),
             HeaderField("Referrer-Policy", "no-referrer"), HeaderField("X-Content-Type-Options", "nosniff"),
             HeaderField("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
@@ -260,7 +261,7 @@ final class FrontDesk {
     // MARK: Answers
 
     private func refuse(_ answer: FrontAnswer, _ refusal: FrontRefusal) {
-        answer.link.send(refusal.bytes(to: answer.request.method))
+        answer.link.send(refusal.bytes(to: answer.request.method, at: context.clock.sinceEpoch))
         finish(answer, keepsAlive: false)
     }
 
@@ -285,7 +286,7 @@ final class FrontDesk {
     func received(interim response: TransferResponse, _ answer: FrontAnswer) {
         // A program of HTTP/1.0 does not know them (RFC 9110 section 15.2).
         guard answer.request.minorVersion == 1, !answer.request.isConnect, let front = fronts[answer.front],
-            let headers = try? front.responseFields(response, to: answer.request)
+            let headers = try? front.responseFields(response, to: answer.request, at: context.clock.sinceEpoch)
         else { return }
         answer.link.send(
             FrontResponse(
@@ -308,7 +309,8 @@ final class FrontDesk {
                 throw .upstreamLogin(fetched.unanswered, hasAgent: fetches.clients.hasAgent)
             }
             guard let front = fronts[answer.front] else { throw .closing }
-            let headers = try front.responseFields(fetched.response, to: answer.request)
+            let headers = try front.responseFields(
+                fetched.response, to: answer.request, at: context.clock.sinceEpoch)
             sender.begin(answer, fetched.response, headers, openBody, keepsAlive: !endsLogin) {
                 finish(answer, keepsAlive: $0)
             }

@@ -125,8 +125,11 @@ final class OpenFront {
     }
 
     /// Returns the fields of the response to the program.
-    func responseFields(_ response: TransferResponse, to request: FrontRequest) throws(FrontRefusal) -> [HeaderField] {
-        let headers = try fields.response(status: response.status, response.headers, to: request)
+    func responseFields(
+        _ response: TransferResponse, to request: FrontRequest, at sinceEpoch: Duration
+    ) throws(FrontRefusal) -> [HeaderField] {
+        let headers = try fields.response(
+            status: response.status, response.headers, to: request, at: sinceEpoch)
         guard let url = site?.url else { return headers }
         return try mapping(of: url, request).response(headers)
     }

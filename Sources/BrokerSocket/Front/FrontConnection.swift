@@ -196,9 +196,13 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
             upload?.close()
             if let id = admission?.id { server.service?.requestBroken(refusal, on: id) }
         case (.refused(let refusal), _):
-            send(refusal.bytes())
-            close()
+            refuse(refusal)
         }
+    }
+
+    private func refuse(_ refusal: FrontRefusal) {
+        send(refusal.bytes(at: server.clock.sinceEpoch))
+        close()
     }
 
     private func takeCollected() -> [UInt8] {
@@ -210,8 +214,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         guard let id = admission?.id else { return }
         // guard: front-tunnels-and-descriptors
         guard !request.isConnect || server.hasRoomForTunnel else {
-            send(FrontRefusal(503, "busy", "too many connections of the broker; try again later").bytes())
-            return close()
+            return refuse(FrontRefusal(503, "busy", "too many connections of the broker; try again later"))
         }
         state = .answering
         server.service?.requested(request, body, on: id)

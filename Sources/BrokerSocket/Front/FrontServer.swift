@@ -21,6 +21,7 @@ public final class FrontServer {
 
     let loop: EventLoop
     let log: Logger
+    let clock: LoopClock
     /// The read buffer, shared by all connections.
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 << 10, alignment: 16)
     private(set) var service: (any FrontService)?
@@ -41,7 +42,7 @@ public final class FrontServer {
     private var programs: [Int32: Int] = [:]
 
     public init(on loop: EventLoop, log: Logger) {
-        (self.loop, self.log) = (loop, log)
+        (self.loop, self.log, clock) = (loop, log, LoopClock(of: loop))
         uid = getuid()
     }
 

@@ -76,10 +76,12 @@ enum HeaderPolicy {
         return Set(names.map(\.asciiLowercased))
     }
 
+    /// Size of the longest method, in bytes.
+    static let methodBytes = 32
+
     /// - Throws: `FetchFailure` of kind `invalidMethod`.
     static func checkedMethod(_ method: String) throws(FetchFailure) -> String {
-        let longest = 32
-        guard method.utf8.count <= longest, method.isToken,
+        guard method.utf8.count <= methodBytes, method.isToken,
             !reservedMethods.contains(method.asciiLowercased)  // guard: method-any-case
         else {
             throw FetchFailure(

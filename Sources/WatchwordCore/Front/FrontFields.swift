@@ -56,11 +56,13 @@ public struct FrontFields: Sendable {
         return count - 1
     }
 
-    /// Returns the fields of the origin's response for the program, with `Via` at the end. The front adds the framing.
+    /// Returns the fields of the origin's response for the program, with `Date`, if it is missing, and `Via` at the end. The front
+    /// adds the framing.
+    /// - Parameter sinceEpoch: the time (RFC 9110 section 6.6.1).
     /// - Throws: `FrontRefusal` with status 502 if the origin demands a login to a proxy: a program would answer with the
     ///   token of the front.
     public func response(
-        status: Int, _ headers: [HeaderField], to request: FrontRequest
+        status: Int, _ headers: [HeaderField], to request: FrontRequest, at sinceEpoch: Duration
     ) throws(FrontRefusal) -> [HeaderField] {
         // guard: front-407-of-origin
         guard status != 407 else {
@@ -74,6 +76,9 @@ public struct FrontFields: Sendable {
         }
         var fields = forwarded(headers, without: Self.setByFront)
         if request.acceptsTrailers { fields += headers.filter { $0.isNamed("Trailer") } }
+        if status >= 200, fields.firstValue(of: "Date") == nil {
+            fields.append(HeaderField("Date", HTTPDate.text(sinceEpoch)))
+        }
         fields.append(via(minorVersion: 1))
         return fields
     }

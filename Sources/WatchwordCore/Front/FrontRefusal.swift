@@ -1,3 +1,5 @@
+internal import WatchwordProtocol
+
 /// The reason why a front does not forward a request. It becomes the response to the program, and the front closes the
 /// connection afterwards.
 public struct FrontRefusal: Error, Sendable, Equatable {
@@ -21,9 +23,10 @@ public struct FrontRefusal: Error, Sendable, Equatable {
 
     /// Returns the complete response, with `Connection: close`. Status 407 contains the challenge for the token of the front.
     /// - Parameter method: the method of the request, if known; the response to HEAD has no body.
-    public func bytes(to method: String? = nil) -> [UInt8] {
+    /// - Parameter sinceEpoch: the time.
+    public func bytes(to method: String? = nil, at sinceEpoch: Duration) -> [UInt8] {
         let body = hasBody ? Array("watchword: \(FrontResponse.sanitised(text))\n".utf8) : []
-        var fields = ["Content-Length: \(body.count)", "Connection: close"]
+        var fields = ["Date: \(HTTPDate.text(sinceEpoch))", "Content-Length: \(body.count)", "Connection: close"]
         if hasBody { fields += ["Content-Type: text/plain; charset=utf-8"] }
         if let location { fields += ["Location: \(FrontResponse.sanitised(location))"] }
         if status == 407 { fields += ["Proxy-Authenticate: Basic realm=\"watchword\""] }
@@ -36,7 +39,11 @@ public struct FrontRefusal: Error, Sendable, Equatable {
 extension FrontRefusal {
     static let requestLine = FrontRefusal(
         400, "request-line", "malformed request line; send \"METHOD TARGET HTTP/1.1\"")
+    static let method = FrontRefusal(
+        501, "method", "the method is too long (limit \(HeaderPolicy.methodBytes) bytes); use GET, POST or the like")
     static let version = FrontRefusal(505, "version", "unsupported version of HTTP; use HTTP/1.1 or HTTP/1.0")
+    static let targetSize = FrontRefusal(
+        414, "target-size", "the request target is too long (limit \(Limits.urlBytes) bytes); send a shorter one")
     static let lineFeed = FrontRefusal(400, "line-feed", "a line does not end with CR and LF; end each line with both")
     static let emptyLines = FrontRefusal(400, "empty-lines", "too many empty lines before the request; send none")
     static let headSize = FrontRefusal(
@@ -51,6 +58,8 @@ extension FrontRefusal {
     static let bothLengths = FrontRefusal(
         400, "both-lengths", "the request has Content-Length and Transfer-Encoding; send only one of them")
     static let length = FrontRefusal(400, "length", "invalid Content-Length; send one decimal number, once")
+    static let bodySize = FrontRefusal(
+        413, "body-size", "the body of the request is too large (limit \(Limits.bodyBytes) bytes); send a smaller one")
     static let coding = FrontRefusal(
         501, "coding", "unsupported Transfer-Encoding; use chunked, or send Content-Length")
     static let codingOfOldVersion = FrontRefusal(

@@ -1,7 +1,8 @@
 internal import Glibc
 
-/// Parses dates of header fields in IMF-fixdate, the only format that senders may use (RFC 9110 section 5.6.7).
+/// Dates of header fields in IMF-fixdate, the only format that senders may use (RFC 9110 section 5.6.7).
 public enum HTTPDate {
+    private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// Returns seconds since 1970; `nil` for any other format than `Sun, 06 Nov 1994 08:49:37 GMT`.
@@ -16,5 +17,15 @@ public enum HTTPDate {
         (parts.tm_year, parts.tm_mon, parts.tm_mday) = (year - 1900, Int32(month), day)
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (clock[0], clock[1], clock[2])
         return timegm(&parts)
+    }
+
+    /// - Parameter sinceEpoch: the time since 1970.
+    public static func text(_ sinceEpoch: Duration) -> String {
+        func digits(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        var (seconds, parts) = (time_t(sinceEpoch.components.seconds), tm())
+        gmtime_r(&seconds, &parts)
+        let date = "\(digits(parts.tm_mday)) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900)"
+        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map(digits).joined(separator: ":")
+        return "\(days[Int(parts.tm_wday)]), \(date) \(clock) GMT"
     }
 }

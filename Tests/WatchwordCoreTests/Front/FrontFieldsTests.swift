@@ -32,7 +32,7 @@ import WatchwordProtocol
             HeaderField("X-Two", "2"), HeaderField("X-Three", "3"), HeaderField("Close", "4"),
         ]
         #expect(try fields.request(request(headers)).map(\.name) == ["X-Three", "Via"])
-        #expect(try fields.response(status: 200, headers, to: request([])).map(\.name) == ["X-Three", "Via"])
+        #expect(try fields.response(status: 200, headers, to: request([])).map(\.name) == ["X-Three", "Date", "Via"])
     }
 
     @Test func viaNamesTheReceivedVersionAfterOtherProxies() throws {
@@ -63,7 +63,9 @@ import WatchwordProtocol
         var request = try request(values.map { HeaderField("Max-Forwards", $0) })
         request.method = "OPTIONS"
         #expect(throws: refusal) { try fields.request(request) }
-        #expect(FrontRefusal.lastRecipient.bytes().text.hasPrefix("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"))
+        #expect(
+            FrontRefusal.lastRecipient.bytes().text.hasPrefix(
+                "HTTP/1.1 200 OK\r\nDate: \(testDate.value)\r\nContent-Length: 0\r\n"))
     }
 
     @Test(arguments: [
@@ -99,8 +101,17 @@ import WatchwordProtocol
         ]
         #expect(
             try fields.response(status: 200, headers + kept, to: request([])) == kept + [
-                HeaderField("Via", "1.1 \(own)")
+                testDate, HeaderField("Via", "1.1 \(own)"),
             ])
+    }
+
+    @Test(arguments: [
+        (200, "Date", 1), (404, "date", 1), (200, "Age", 2), (503, "Age", 2), (103, "Age", 1), (101, "Age", 1),
+    ])
+    func aMissingDateIsAdded(status: Int, name: String, count: Int) throws {
+        let sent = try fields.response(status: status, [HeaderField(name, "x")], to: request([]))
+        #expect(sent.first == HeaderField(name, "x") && sent.dropLast().count == count)
+        #expect(sent.values(of: "Date") == (name == "Age" ? (count == 2 ? [testDate.value] : []) : ["x"]))
     }
 
     @Test func aServerCannotDemandALoginToTheFront() {

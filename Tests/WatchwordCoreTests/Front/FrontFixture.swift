@@ -58,6 +58,21 @@ func proxyGet(_ fields: String..., url: String = "http://h/x") -> String {
     "GET \(url) HTTP/1.1\r\nHost: h\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
 }
 
+private let testTime = Duration.seconds(784_111_777)
+let testDate = HeaderField("Date", "Sun, 06 Nov 1994 08:49:37 GMT")
+
+extension FrontRefusal {
+    func bytes(to method: String? = nil) -> [UInt8] { bytes(to: method, at: testTime) }
+}
+
+extension FrontFields {
+    func response(
+        status: Int, _ headers: [HeaderField], to request: FrontRequest
+    ) throws(FrontRefusal) -> [HeaderField] {
+        try response(status: status, headers, to: request, at: testTime)
+    }
+}
+
 extension [UInt8] {
     var text: String { String(decoding: self, as: UTF8.self) }
 }

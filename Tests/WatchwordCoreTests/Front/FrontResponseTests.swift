@@ -78,12 +78,13 @@ import WatchwordProtocol
         let refusal = FrontRefusal(403, "x", "not\r\nallowed")
         #expect(
             refusal.bytes().text
-                == "HTTP/1.1 403 Forbidden\r\nContent-Length: 24\r\nConnection: close\r\n"
+                == "HTTP/1.1 403 Forbidden\r\nDate: \(testDate.value)\r\nContent-Length: 24\r\nConnection: close\r\n"
                 + "Content-Type: text/plain; charset=utf-8\r\n\r\nwatchword: not  allowed\n")
         #expect(refusal.bytes(to: "HEAD").text.hasSuffix("\r\n\r\n"))
         #expect(
             FrontRefusal(400, "x", "y", hasBody: false).bytes().text
-                == "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                == "HTTP/1.1 400 Bad Request\r\nDate: \(testDate.value)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
         #expect(FrontRefusal.token.bytes().text.contains("\r\nProxy-Authenticate: Basic realm=\"watchword\"\r\n"))
     }
 
