@@ -52,6 +52,7 @@ FRONT = [
     ("front-trailer-size", "limits.headBytes - trailers.byteCount", "limits.headBytes << 1", REFUSED),
     ("front-trailer-names", "!dropped.contains(name)", '!dropped.contains("")', READER),
     ("front-chunk-size", "else { throw .chunk }", "else { break }", REFUSED),
+    ("front-chunk-blank", " == semicolon", " != 0", REFUSED),
     ("front-chunk-overflow", ", number.count <= Self.digits", "", REFUSED),
     ("front-chunk-end", STATEMENT, "", REFUSED),
     ("front-chunk-extensions", STATEMENT, "", REFUSED),

@@ -16,7 +16,7 @@ struct RequestBodyResolution: Sendable {
         let sent = [outgoing.server, chain.isTunnel ? nil : outgoing.proxy].compactMap { $0 }
         if let covering = sent.first(where: { $0.challenge.digest?.protection == .authInt }) {
             let text =
-                "\(covering.challenger.text) requires a login that covers the body (Digest with qop=auth-int); send the body inline"
+                "\(covering.challenger.text) requires a login that covers the body (Digest with qop=auth-int), which the broker has not stored; send at most 64 KiB, without \"Expect: 100-continue\", or if you are a client of the broker, the body in the request"
             return .fail(FetchFailure(.notSupported, text))
         }
         guard isSpent else { return nil }

@@ -11,20 +11,22 @@ struct FrontChunk {
 
     init(_ line: UnsafeRawBufferPointer) throws(FrontRefusal) {
         let semicolon = UInt8(ascii: ";")
-        let number = line.prefix { $0 != semicolon }
+        let number = line.prefix { $0 != semicolon && !FrontFieldLine.isBlank($0) }
+        let rest = line.dropFirst(number.count)
+        // Blanks are read before an extension only (RFC 9112 section 7.1.1).
+        // guard: front-chunk-blank
+        guard rest.isEmpty || rest.drop(while: FrontFieldLine.isBlank).first == semicolon else { throw .chunk }
         guard !number.isEmpty, number.count <= Self.digits else { throw .chunk }  // guard: front-chunk-overflow
         var size = 0
         for digit in number {
             guard let value = Self.value(of: digit) else { throw .chunk }  // guard: front-chunk-size
             size = size << 4 | value
         }
-        guard size <= Limits.bodyBytes else { throw .chunk }
+        guard size <= Limits.bodyBytes else { throw .bodySize }
         // guard: front-chunk-extension-characters
-        guard line.dropFirst(number.count).allSatisfy(\.isFieldCharacter) else {
-            throw .chunkExtension
-        }
+        guard rest.allSatisfy(\.isFieldCharacter) else { throw .chunkExtension }
         self.size = size
-        extensionBytes = line.count - number.count
+        extensionBytes = rest.count
     }
 
     private static func value(of digit: UInt8) -> Int? {

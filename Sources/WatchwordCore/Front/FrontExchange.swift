@@ -93,7 +93,8 @@ extension FrontRefusal {
         let status =
             switch failure.kind {
             case .denied, .challengeCancelled, .locked: 403
-            case .badURL, .invalidHeader, .invalidMethod: 400
+            case .badURL, .invalidHeader: 400
+            case .invalidMethod: 501
             case .busy, .shuttingDown, .cancelled: 503
             case .timedOut, .challengeTimedOut: 504
             // The target is forbidden, or not available now: the program has to know it.

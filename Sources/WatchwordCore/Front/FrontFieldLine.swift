@@ -24,5 +24,5 @@ struct FrontFieldLine {
     /// Not for a field with a credential, whose value must not become a `String`.
     var field: HeaderField { HeaderField(name, String(header: valueBytes)) }
 
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }

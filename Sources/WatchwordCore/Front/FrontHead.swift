@@ -87,9 +87,8 @@ struct FrontHead {
 
     private static func length(_ text: String) throws(FrontRefusal) -> Int {
         // guard: front-length
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(text),
-            length <= Limits.bodyBytes
-        else { throw .length }
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .length }
+        guard let length = Int(text), length <= Limits.bodyBytes else { throw .bodySize }
         return length
     }
 }

@@ -8,9 +8,9 @@ struct FrontRequestLine {
 
     init(_ line: UnsafeRawBufferPointer) throws(FrontRefusal) {
         guard let space = line.firstIndex(of: 0x20), let other = line[(space + 1)...].firstIndex(of: 0x20),
-            !line[(other + 1)...].contains(0x20), (1...32).contains(space),
-            line[..<space].allSatisfy(\.isTokenCharacter)
+            !line[(other + 1)...].contains(0x20), space > 0, line[..<space].allSatisfy(\.isTokenCharacter)
         else { throw .requestLine }
+        guard space <= HeaderPolicy.methodBytes else { throw .method }
         minorVersion = try Self.minorVersion(line[(other + 1)...])
         method = String(decoding: line[..<space], as: UTF8.self)
         target = try Self.target(UnsafeRawBufferPointer(rebasing: line[(space + 1)..<other]), method: method)
@@ -19,18 +19,24 @@ struct FrontRequestLine {
     /// Whether a request can begin with `byte`. A TLS handshake, for example, does not.
     static func canBegin(with byte: UInt8) -> Bool { byte.isTokenCharacter || byte == 0x0D || byte == 0x0A }
 
+    /// Why a line is refused of which only the beginning was received.
+    static func refusal(ofLong line: UnsafeRawBufferPointer) -> FrontRefusal {
+        line.prefix(HeaderPolicy.methodBytes + 1).contains(0x20) ? .targetSize : .method
+    }
+
+    /// A later version than 1.1 is read like 1.1 (RFC 9110 section 2.5).
     private static func minorVersion(_ bytes: Slice<UnsafeRawBufferPointer>) throws(FrontRefusal) -> Int {
-        let text = String(decoding: bytes, as: UTF8.self)
-        switch text {
-        case "HTTP/1.1": return 1
-        case "HTTP/1.0": return 0
-        default: throw text.utf8.starts(with: "HTTP/".utf8) ? .version : .requestLine
-        }
+        guard bytes.starts(with: "HTTP/".utf8) else { throw .requestLine }
+        guard bytes.count == 8, bytes.starts(with: "HTTP/1.".utf8), let digit = bytes.last,
+            (0x30...0x39).contains(digit)
+        else { throw .version }
+        return digit == 0x30 ? 0 : 1
     }
 
     private static func target(
         _ bytes: UnsafeRawBufferPointer, method: String
     ) throws(FrontRefusal) -> FrontRequest.Target {
+        guard bytes.count <= Limits.urlBytes else { throw .targetSize }
         guard let first = bytes.first, bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "#") }) else {
             throw .target
         }

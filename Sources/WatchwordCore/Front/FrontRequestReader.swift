@@ -96,7 +96,8 @@ public struct FrontRequestReader: ~Copyable, Sendable {
     private mutating func requestLine(_ emptyLines: Int) throws(FrontRefusal) -> Step {
         guard let first = buffer.bytes.first else { return .needsBytes }
         guard FrontRequestLine.canBegin(with: first) else { throw .requestLine }
-        guard let length = try lineLength(limits.headBytes, .headSize) else { return .needsBytes }
+        let tooLong = FrontRequestLine.refusal(ofLong: buffer.bytes)
+        guard let length = try lineLength(limits.headBytes, tooLong) else { return .needsBytes }
         if length == 2 {
             guard emptyLines < limits.emptyLines else { throw .emptyLines }  // guard: front-empty-lines
             state = .requestLine(emptyLines: emptyLines + 1)

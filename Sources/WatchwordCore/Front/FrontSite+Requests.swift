@@ -36,6 +36,7 @@ extension FrontSite {
     /// Returns the URL of a request with the target `path`, or `*` for the server itself.
     public func url(of path: String, _ origin: Origin) throws(FrontRefusal) -> FetchURL {
         if path == "*" { return FetchURL(server: origin) }
+        guard origin.text.utf8.count + path.utf8.count <= Limits.urlBytes else { throw .targetSize }
         do throws(FetchFailure) { return try FetchURL(origin.text + path, keepsTarget: true) } catch {
             throw FrontRefusal(400, "target", error.text)
         }

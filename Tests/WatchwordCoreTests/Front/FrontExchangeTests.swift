@@ -66,7 +66,8 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
-        (ErrorKind.denied, 403), (.challengeCancelled, 403), (.badURL, 400), (.tooLarge, 502), (.busy, 503),
+        (ErrorKind.denied, 403), (.challengeCancelled, 403), (.badURL, 400), (.invalidMethod, 501), (.tooLarge, 502),
+        (.busy, 503),
         (.timedOut, 504), (.notSupported, 502), (.malformedResponse, 502), (.connectionLost, 502),
         (.cannotConnect, 502), (.nameNotResolved, 502),
     ])

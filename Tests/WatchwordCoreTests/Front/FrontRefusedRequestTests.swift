@@ -26,10 +26,19 @@ import WatchwordProtocol
 
     @Test(arguments: [
         "3\r\nContent-Length: 4", "3\r\nContent-Length: 3", "+3", "-3", "3, 3", "3,4", "0x3", "3 3", "", "٣",
-        "9007199254740993", "18446744073709551619", "99999999999999999999999999",
     ])
     func aLengthIsOneDecimalNumber(length: String) {
         #expect(refused(post("Content-Length: \(length)")) == .length)
+    }
+
+    @Test(arguments: [
+        "9007199254740993", "4611686018427387904", "18446744073709551619", "99999999999999999999999999",
+        "000\(Limits.bodyBytes + 1)",
+    ])
+    func aBodyHasALimitedSize(length: String) throws {
+        #expect(refused(post("Content-Length: \(length)")) == .bodySize)
+        let text = "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\(Limits.bodyBytes)\r\n\r\n"
+        #expect(try frontRequest(text).body == .sized(Limits.bodyBytes))
     }
 
     @Test(arguments: [
@@ -47,12 +56,19 @@ import WatchwordProtocol
     @Test(arguments: [
         ("G", "x\r\nabc\r\n"), ("", "\r\nabc\r\n"), ("-3", "\r\nabc\r\n"), ("0x3", "\r\nabc\r\n"),
         ("3 ", "\r\nabc\r\n"),
-        (" 3", "\r\nabc\r\n"), ("3", "\r\nabcd\r\n"), ("3", "\r\nabc\n"), ("0000000000000003", "\r\nabc\r\n"),
-        ("fffffffffffffff", "\r\nabc"), ("20000000000001", "\r\nabc"), ("3\u{0}", "\r\nabc\r\n"),
+        (" 3", "\r\nabc\r\n"), ("3\t", "\r\nabc\r\n"), ("3 a;b", "\r\nabc\r\n"), (" ;a", "\r\nabc\r\n"),
+        ("3 \u{0};", "\r\nabc\r\n"), ("3", "\r\nabcd\r\n"), ("3", "\r\nabc\n"), ("0000000000000003", "\r\nabc\r\n"),
+        ("3\u{0}", "\r\nabc\r\n"),
     ])
     func aChunkIsWellFormed(size: String, rest: String) {
         let head = "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
         #expect(frontItems("\(head)\(size)\(rest)0\r\n\r\n").last == .refused(.chunk))
+    }
+
+    @Test(arguments: ["fffffffffffffff", "20000000000001"])
+    func aChunkHasALimitedSize(size: String) {
+        let head = "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        #expect(frontItems("\(head)\(size)\r\nabc").last == .refused(.bodySize))
     }
 
     @Test func chunkExtensionsAreLimitedInTotal() {
@@ -90,7 +106,8 @@ import WatchwordProtocol
     }
 
     @Test(arguments: [
-        ("PRI * HTTP/2.0", 505), ("GET / HTTP/2", 505), ("GET / HTTP/1.2", 505), ("GET / HTTP/0.9", 505),
+        ("PRI * HTTP/2.0", 505), ("GET / HTTP/2", 505), ("GET / HTTP/1.x", 505), ("GET / HTTP/1.", 505),
+        ("GET / HTTP/0.9", 505),
         ("GET / HTTP/1.10", 505), ("GET /", 400), ("GET / http/1.1", 400), ("GET  / HTTP/1.1", 400),
         ("GET / HTTP/1.1 ", 400), (" GET / HTTP/1.1", 400), ("GET\t/\tHTTP/1.1", 400), ("G(T / HTTP/1.1", 400),
         ("\u{16}\u{3}\u{1}", 400),
@@ -118,6 +135,23 @@ import WatchwordProtocol
         #expect(refusal?.status == 400 && refusal?.reason == "target")
     }
 
+    @Test(arguments: ["GET http://h/", "GET /", "CONNECT "])
+    func aTargetHasALimitedSize(line: String) throws {
+        func items(_ bytes: Int) -> [FrontItem] {
+            let target = String(repeating: "a", count: bytes - line.utf8.count + 4)
+            return frontItems([Array("\(line)\(target) HTTP/1.1\r\nHost: h\r\n\r\n".utf8)])
+        }
+        #expect(items(Limits.urlBytes + 9) == [.refused(.targetSize)] && items(65 << 10) == [.refused(.targetSize)])
+        #expect(line.hasPrefix("CONNECT") || items(Limits.urlBytes).count == 2)
+    }
+
+    @Test func aMethodHasALimitedSize() throws {
+        #expect(refused("\(String(repeating: "A", count: 33)) / HTTP/1.1\r\nHost: h\r\n\r\n") == .method)
+        #expect(
+            try frontRequest("\(String(repeating: "A", count: 32)) / HTTP/1.1\r\nHost: h\r\n\r\n").target
+                == .origin("/"))
+    }
+
     @Test func connectHasNoBody() throws {
         #expect(refused("CONNECT h:443 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n") == .connectBody)
         #expect(refused("CONNECT h:443 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n") == .connectBody)
@@ -129,7 +163,8 @@ import WatchwordProtocol
         #expect(frontItems(text, FrontLimits(headBytes: 24)).count == 2)
         #expect(refused(text, FrontLimits(headBytes: 23)) == .headSize)
         #expect(refused(text, FrontLimits(headBytes: 17)) == .headSize)
-        #expect(refused(text, FrontLimits(headBytes: 15)) == .headSize)
+        #expect(refused(text, FrontLimits(headBytes: 15)) == .targetSize)
+        #expect(refused(String(repeating: "A", count: 40), FrontLimits(headBytes: 40)) == .method)
         #expect(frontItems(text, FrontLimits(fields: 1)).count == 2)
         #expect(refused(text, FrontLimits(fields: 0)) == .fieldCount)
     }

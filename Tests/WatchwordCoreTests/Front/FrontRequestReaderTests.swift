@@ -53,7 +53,7 @@ import WatchwordProtocol
         let items = frontItems(
             "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc\r\n"
                 + "POST /2 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n"
-                + "2\r\nde\r\nA;x=\"y\"\r\n0123456789\r\n0\r\nX-Sum: 1\r\nHost: evil\r\nAuthorization: x\r\n\r\n"
+                + "2\r\nde\r\nA \t; x=\"y\"\r\n0123456789\r\n0\r\nX-Sum: 1\r\nHost: evil\r\nAuthorization: x\r\n\r\n"
                 + "GET /3 HTTP/1.0\r\n\r\n")
         let heads = items.compactMap { if case .head(let request) = $0 { request } else { nil } }
         #expect(heads.map(\.target) == [.origin("/1"), .origin("/2"), .origin("/3")])
@@ -137,6 +137,12 @@ import WatchwordProtocol
         #expect(utf8 == latin1)
         guard case .head(let request)? = utf8.first else { return #expect(Bool(false), "no head") }
         #expect(request.headers.last == HeaderField("X", "ä"))
+    }
+
+    @Test(arguments: [("1.1", 1), ("1.2", 1), ("1.9", 1), ("1.0", 0)])
+    func aLaterVersionIsReadLikeHTTP11(version: String, minor: Int) throws {
+        let request = try frontRequest("GET / HTTP/\(version)\r\nHost: h\r\n\r\n")
+        #expect(request.minorVersion == minor && request.keepsAlive == (minor == 1))
     }
 
     @Test func emptyLinesBeforeARequestAreSkipped() throws {

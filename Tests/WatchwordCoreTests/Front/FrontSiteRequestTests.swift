@@ -80,6 +80,9 @@ import WatchwordProtocol
         let url = try open.url(of: "*", origin)
         #expect(url.origin == origin && url.requestTarget == "*" && url.text == "https://h:1/")
         #expect(try open.url(of: "/*", origin).requestTarget == "/*")
+        #expect(throws: FrontRefusal.targetSize) {
+            try open.url(of: "/" + String(repeating: "a", count: Limits.urlBytes - 9), origin)
+        }
     }
 
     @Test func aBudgetEnds() throws {
