@@ -64,7 +64,7 @@ struct HeaderLines {
             var line = TextWriter(buffer)
             line.write(first)
             line.write(second)
-            line.write(third)
+            line.write(header: third)
             let isClean = !line.written.contains(where: Self.breaksLine)
             line.write("\0")
             return Result { () throws(TransferFailure) in

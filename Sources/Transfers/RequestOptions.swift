@@ -66,12 +66,12 @@ extension EasyHandle {
         guard !request.cookies.isEmpty else { return }
         let given = request.headers.values(of: "Cookie").joined(separator: "; ")
         // Beyond its limit for the field, libcurl would leave out the client's own cookies.
-        var room = EngineLimits.cookieFieldBytes - given.utf8.count
+        var room = EngineLimits.cookieFieldBytes - given.headerByteCount
         for cookie in request.cookies where cookie.count <= room {
             room -= cookie.count
             try set(CURLOPT_COOKIELIST, cookie)
         }
-        if !given.isEmpty { try set(CURLOPT_COOKIE, given) }
+        if !given.isEmpty { try set(CURLOPT_COOKIE, Secret(joining: [.header(given)])) }
     }
 
     /// Makes libcurl only connect, through CONNECT if there is an HTTP proxy. The URL has the scheme http, because with https

@@ -55,7 +55,7 @@ extension PermanentGrant {
                 "script": subject.script.map {
                     ["path": $0.path.json, "changed": $0.file.changedText, "inode": $0.file.inodeText]
                 },
-            ], "protectionSpace": space.json, "user": user?.json,
+            ], "protectionSpace": space.json.adding(["realm": space.realm?.json ?? .null]), "user": user?.json,
         ]
         return String(decoding: json.serialized(), as: UTF8.self)
     }

@@ -94,7 +94,7 @@ import WatchwordProtocol
         #expect(response.body == Array("abc".utf8))
     }
 
-    @Test func foldedLinesAreJoinedAndOddBytesAreLatin1() async throws {
+    @Test func foldedLinesAreJoinedAndTheirBytesAreKept() async throws {
         let server = ScriptedServer([
             .bytes("HTTP/1.0 200 OK\r\nA: b\r\n  c\r\n\tUTF-8: no\r\nGr\u{FC}n: x\r\n\r\nrest")
         ])
@@ -106,7 +106,7 @@ import WatchwordProtocol
         for line: [UInt8] in [Array("HTTP/1.1 200 OK\r\n".utf8), [0x41, 0x3A, 0xFC, 0x0D, 0x0A]] {
             _ = line.withUnsafeBytes { headers.append($0) }
         }
-        #expect(headers.fields == [HeaderField("A", "ü")])
+        #expect(headers.fields.map(\.value.headerBytes) == [[0xFC]])
     }
 
     @Test(

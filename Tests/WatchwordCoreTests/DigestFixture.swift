@@ -8,6 +8,16 @@ func digestChallenge(_ parameters: String) -> DigestChallenge? {
         .flatMap { DigestChallenge($0) }
 }
 
+/// The challenge whose field has the bytes of `parameters` in ISO 8859-1.
+func digestChallenge(latin1 parameters: String) -> DigestChallenge? {
+    digestChallenge(received(latin1: parameters))
+}
+
+/// The text of a received field with these bytes.
+func received(latin1 text: String) -> String {
+    text.unicodeScalars.map { UInt8($0.value) }.withUnsafeBytes { String(header: $0) }
+}
+
 /// Expected values are of RFC 7616 section 3.9, or computed with Python's hashlib.
 enum Mufasa {
     static let credential = LoginCredential(user: "Mufasa", password: secret("Circle of Life"))

@@ -202,6 +202,53 @@ import WatchwordProtocol
         #expect(text?.hasSuffix("response=\"\(response)\"") == true)
     }
 
+    /// The hashes are of Python's hashlib, over the bytes FC and E9.
+    @Test(
+        "Rules D8 and X2: realm, nonce and opaque are hashed and returned byte for byte",
+        arguments: [
+            ("realm=\"Büro\", nonce=\"nü\", opaque=\"\\\"é\", qop=\"auth\"", "f7a3e3236ffa724ca12de1b43222a2e3"),
+            (
+                "realm=\"Büro\", nonce=\"nü\", opaque=\"é\", qop=\"auth\", algorithm=MD5-sess",
+                "f72958bb339ffc09d0a8db2590af1f0e"
+            ),
+            ("realm=\"Büro\", nonce=\"nü\", opaque=\"é\"", "316a4bbdde76120026de8d38a5d3e89a"),
+            ("realm=\"B\u{C3}\u{BC}ro\", nonce=\"nü\", opaque=\"é\"", "bdcb876b49985925424e9294938b8e0d"),
+        ])
+    func receivedBytesAreReturned(parameters: String, response: String) throws {
+        let challenge = try #require(digestChallenge(latin1: parameters))
+        let answer = DigestResponse(challenge: challenge, nonceCount: 1, clientNonce: "c")
+        let text = answer.authorization(
+            for: login("bob", "pw"), DigestRequest(method: "GET", target: "/")
+        ).latin1
+        for returned in parameters.split(separator: ", ").prefix(3) { #expect(text.contains(returned)) }
+        #expect(text.hasSuffix("response=\"\(response)\""))
+    }
+
+    @Test("Rule D10: the hash of the user covers the bytes of the realm")
+    func theHashOfTheUserCoversTheBytesOfTheRealm() throws {
+        let challenge = try #require(
+            digestChallenge(latin1: "realm=\"B\u{FC}\", nonce=\"n\", qop=\"auth\", userhash=true"))
+        let answer = DigestResponse(challenge: challenge, nonceCount: 1, clientNonce: "c")
+        let text = answer.authorization(
+            for: login("bob", "pw"), DigestRequest(method: "GET", target: "/")
+        ).latin1
+        #expect(text.hasPrefix("Digest username=\"ad53ec2fc9aded7082175830833dc891\""))
+    }
+
+    @Test("Rule D14: the next nonce is taken byte for byte")
+    func theNextNonceIsTakenByteForByte() {
+        let info = AuthenticationInfo(fields: [received(latin1: "nextnonce=\"n\u{E9}\"")])
+        #expect(info.nextNonce?.headerBytes == [0x6E, 0xE9])
+    }
+
+    @Test("Rule D16: a byte in a domain that is not UTF-8 is percent-encoded")
+    func aByteInADomainIsPercentEncoded() throws {
+        let domain = try #require(DigestDomain(received(latin1: "/\u{E9}")))
+        let origin = Origin(scheme: .http, host: "h", port: 80)
+        #expect(domain.matchLength(of: "/%E9/x", at: origin) != nil)
+        #expect(domain.matchLength(of: "/%C3%A9", at: origin) == nil)
+    }
+
     @Test(
         "Rule D1: the algorithm is returned as it was supplied",
         arguments: ["md5", "MD5", "Md5", "sha-256", "SHA-256-SESS", "MD5-SESS", "md5-Sess", "sha-512-256"])

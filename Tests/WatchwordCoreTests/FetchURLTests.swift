@@ -65,6 +65,10 @@ import WatchwordProtocol
     @Test func resolvesReferencesWithAHost() throws {
         let base = try FetchURL("https://a/b")
         #expect(try base.resolving("//g/x").text == "https://g/x")
+        // Bytes that are not UTF-8 are those of the server.
+        #expect(try base.resolving(received(latin1: "/\u{E9}?\u{FC}#\u{FC}")).requestTarget == "/%E9?%FC")
+        #expect(try base.resolving(received(latin1: "/\u{C3}\u{A9}\u{E9}")).requestTarget == "/%C3%A9%E9")
+        #expect(try base.resolving("/\u{E9}").requestTarget == "/%C3%A9")
         #expect(try base.resolving("http://g").text == "http://g/")
         #expect { try base.resolving("mailto:bob@g") } throws: { ($0 as? FetchFailure)?.kind == .badRedirect }
         #expect { try base.resolving("http://bob:pw@g/") } throws: { ($0 as? FetchFailure)?.kind == .badRedirect }

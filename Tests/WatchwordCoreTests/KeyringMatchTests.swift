@@ -31,6 +31,16 @@ import WatchwordProtocol
         #expect(try find([with(["watchword-default": "1", "xdg:schema": "x"])]) == "bob 0 exact")
     }
 
+    /// The realm of an item is what people read.
+    @Test func anItemIsFoundForARealmInISO88591() throws {
+        var space = space
+        space.realm = ExactText(received(latin1: "B\u{FC}ro"))
+        #expect(try find([with(["domain": "Büro"])], space: space) == "bob 0 exact")
+        #expect(try find([with(["domain": "Buro"])], space: space) == "none")
+        let stored = KeyringAttributes.attributes(for: SpacePattern(space), Account(user: "bob"))
+        #expect(stored["domain"] == "Büro")
+    }
+
     @Test func nothingOfAnotherSiteIsFound() throws {
         for other in [
             ["server": "other.example"], ["server": "x.h.example"], ["protocol": "http"], ["protocol": "ftp"],

@@ -54,7 +54,7 @@ public enum ChallengeHeader {
         var malformed: [String] = []
         var bytes = 0
         for field in fields {
-            bytes += field.utf8.count
+            bytes += field.headerByteCount
             guard bytes <= Limits.challengeHeaderBytes else { break }  // guard: challenge-bytes
             var parser = ChallengeFieldParser(field)
             challenges += parser.parse()

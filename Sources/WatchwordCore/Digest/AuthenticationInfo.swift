@@ -16,7 +16,7 @@ struct AuthenticationInfo: Sendable, Equatable {
         var parameters: [SchemeChallenge.Parameter] = []
         var bytes = 0
         for field in fields {
-            bytes += field.utf8.count
+            bytes += field.headerByteCount
             guard bytes <= Limits.challengeHeaderBytes else { break }
             var parser = ChallengeFieldParser(field)
             parameters += parser.parseParameterList() ?? []

@@ -17,7 +17,7 @@ struct DigestDomain: Sendable, Equatable {
     /// Parses URIs separated by spaces, each absolute or an absolute path; others are ignored. Returns `nil` for an
     /// empty list, which means the whole server.
     init?(_ text: String?) {
-        let uris = (text ?? "").split { $0 == " " || $0 == "\t" }
+        let uris = (text ?? "").percentEncodingMarks.split { $0 == " " || $0 == "\t" }
         guard !uris.isEmpty else { return nil }
         places = uris.compactMap { Self.place(String($0)) }
     }

@@ -28,7 +28,7 @@ struct DigestResponse: Sendable, Equatable {
         }
         if let opaque = challenge.opaque { fields.append("opaque=\(opaque.quoted)") }
         if challenge.hashesUser { fields.append("userhash=true") }
-        let rest = SecretPart.text(", \(fields.joined(separator: ", ")), response=\"")
+        let rest = SecretPart.header(", \(fields.joined(separator: ", ")), response=\"")
         return Secret(
             joining: [.text("Digest ")] + userName(of: credential)
                 + [rest, .secret(response(for: credential, request)), .text("\"")])
@@ -62,7 +62,7 @@ struct DigestResponse: Sendable, Equatable {
             protection == .legacy
             ? ":\(challenge.nonce):" : ":\(challenge.nonce):\(count):\(clientNonce):\(protection.rawValue):"
         return algorithm.hexDigest(of: [
-            .secret(keyHash(for: credential)), .text(middle), .secret(algorithm.hexDigest(of: request)),
+            .secret(keyHash(for: credential)), .header(middle), .secret(algorithm.hexDigest(of: request)),
         ])
     }
 
@@ -72,10 +72,10 @@ struct DigestResponse: Sendable, Equatable {
         let algorithm = challenge.algorithm
         let (user, password) = bytes(of: credential)
         let plain = algorithm.hexDigest(of: [
-            .bytes(user), .text(":\(challenge.realm):"), .secret(password),
+            .bytes(user), .header(":\(challenge.realm):"), .secret(password),
         ])
         guard algorithm.isSession else { return plain }
-        return algorithm.hexDigest(of: [.secret(plain), .text(":\(sessionNonce ?? challenge.nonce):\(clientNonce)")])
+        return algorithm.hexDigest(of: [.secret(plain), .header(":\(sessionNonce ?? challenge.nonce):\(clientNonce)")])
     }
 
     /// Encodes the credential; callers check first that the charset can represent it.
@@ -88,7 +88,7 @@ struct DigestResponse: Sendable, Equatable {
     private func userName(of credential: LoginCredential) -> [SecretPart] {
         let bytes = bytes(of: credential).user
         if challenge.hashesUser {
-            let hash = challenge.algorithm.hexDigest(of: [.bytes(bytes), .text(":\(challenge.realm)")])
+            let hash = challenge.algorithm.hexDigest(of: [.bytes(bytes), .header(":\(challenge.realm)")])
             return [.text("username=\""), .secret(hash), .text("\"")]
         }
         let isPlain = bytes.allSatisfy { (0x20...0x7E).contains($0) }

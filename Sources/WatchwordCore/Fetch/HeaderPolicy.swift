@@ -35,7 +35,7 @@ enum HeaderPolicy {
         guard headers.count <= Limits.requestHeaderFields else {  // guard: header-count
             throw .invalidHeader("too many header fields (limit \(Limits.requestHeaderFields))")
         }
-        let bytes = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        let bytes = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.headerByteCount }
         guard bytes <= Limits.requestHeaderBytes else {  // guard: header-bytes
             throw .invalidHeader("header fields too large (limit \(Limits.requestHeaderBytes) bytes)")
         }

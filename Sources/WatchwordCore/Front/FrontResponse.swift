@@ -135,8 +135,8 @@ private struct HeadWriter {
     /// Writes a line of up to three texts.
     mutating func write(line first: String, _ second: String = "", _ third: String = "") {
         texts.write(first)
-        texts.write(second)
-        texts.write(third)
+        texts.write(header: second)
+        texts.write(header: third)
         texts.write("\r\n")
     }
 }

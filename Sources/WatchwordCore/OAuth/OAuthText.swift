@@ -67,6 +67,11 @@ enum OAuthText {
         return text.withUTF8 { String(decoding: formEncoded(UnsafeRawBufferPointer($0)), as: UTF8.self) }
     }
 
+    /// Encodes a part of a header section.
+    static func formEncoded(header text: String) -> String {
+        String(decoding: text.headerBytes.withUnsafeBytes(formEncoded), as: UTF8.self)
+    }
+
     /// Whether a byte needs no encoding (RFC 3986 section 2.3).
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte.asciiLowercased)

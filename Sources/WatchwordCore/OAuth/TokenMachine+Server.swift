@@ -154,7 +154,7 @@ extension TokenMachine {
         }
         var parameters = query.challenge.service.map { [("service", $0)] } ?? []
         parameters += query.challenge.scopes.map { ("scope", $0) }
-        let text = parameters.map { "\($0)=\(OAuthText.formEncoded($1))" }.joined(separator: "&")
+        let text = parameters.map { "\($0)=\(OAuthText.formEncoded(header: $1))" }.joined(separator: "&")
         let whole = [url.query, text.isEmpty ? nil : text].compactMap(\.self).joined(separator: "&")
         state = .requesting
         let target = FetchURL(origin: url.origin, path: url.path, query: whole.isEmpty ? nil : whole)

@@ -107,8 +107,8 @@ public struct BearerParameters: Sendable, Equatable {
     public init() {}
 
     init(_ parameters: [String: String], realm: ExactText?) {
-        self.realm = realm?.string
-        (service, metadata) = (parameters["service"], parameters["resource_metadata"])
+        self.realm = realm?.string.percentEncodingMarks
+        (service, metadata) = (parameters["service"], parameters["resource_metadata"]?.percentEncodingMarks)
         scopes = (parameters["scope"] ?? "").split(separator: " ").map(String.init).filter(\.isScope)
         isInsufficient = parameters["error"] == "insufficient_scope"
     }

@@ -5,7 +5,7 @@ extension FetchURL {
     /// - Throws: `FetchFailure` of kind `badRedirect`.
     public func resolving(_ reference: String) throws(FetchFailure) -> FetchURL {
         do {
-            return try resolved(reference)
+            return try resolved(reference.percentEncodingMarks)
         } catch {
             throw FetchFailure(.badRedirect, "invalid redirect from \(origin.text): \(error.text)")
         }

@@ -132,7 +132,7 @@ extension FetchRunParams {
     private static func headers(_ members: Members) throws(InvalidParams) -> [HeaderField] {
         guard let json = members["headers"] else { return [] }
         let pairs = json.members.map { $0.map { ($0.name, $0.value.string) } } ?? json.elements?.map(Self.pair)
-        let fields = pairs?.compactMap { name, value in value.map { HeaderField(name, $0) } }
+        let fields = pairs?.compactMap { name, value in value.map { HeaderField(name, $0.asHeader) } }
         guard let pairs, let fields, fields.count == pairs.count else {
             throw members.wrong("headers", "a list of pairs of strings, or an object of strings")
         }
@@ -159,7 +159,7 @@ extension FetchRunParams {
     public var json: JSON {
         [
             "url": URLText.joined(url, userInfo), "method": .string(method),
-            "headers": headers.isEmpty ? nil : headers.json,
+            "headers": headers.isEmpty ? nil : .pairs(headers.map { ($0.name, $0.value) }),
             "omitHeaders": omitHeaders.isEmpty ? nil : .array(omitHeaders.map { .string($0) }),
             "body": attachedBody?.json ?? body.map(BodyValue.json),
             "credential": credential?.json, "proxy": proxy.json, "tls": tls == TLSParams() ? nil : tls.json,

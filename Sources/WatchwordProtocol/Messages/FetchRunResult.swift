@@ -80,7 +80,7 @@ public struct FetchRunResult: Sendable, Equatable {
         ]
     }
 
-    private var reasonJSON: JSON? { reason.isEmpty ? nil : .string(reason) }
+    private var reasonJSON: JSON? { reason.isEmpty ? nil : .string(reason.readable) }
 
     private func json(body: JSON?) -> JSON {
         let result: JSON = [

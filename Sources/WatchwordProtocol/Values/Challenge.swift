@@ -37,9 +37,9 @@ public struct Offer: Sendable, Equatable {
     public var json: JSON {
         [
             "scheme": .string(scheme), "authenticationMethod": .string(authenticationMethod.rawValue),
-            "realm": realm?.json ?? .null,
-            "params": .object(params.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) }),
-            "raw": .string(raw),
+            "realm": realm?.readable.json ?? .null,
+            "params": .object(params.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value.readable)) }),
+            "raw": .string(raw.readable),
             "supported": .boolean(supported),
             "weak": weak.isEmpty ? nil : .array(weak.map { .string($0.rawValue) }),
         ]
@@ -258,7 +258,7 @@ extension Challenge {
             "accepts": .array(accepts.map { .string($0) }),
             "persistenceAllowed": .array(persistenceAllowed.map { .string($0.rawValue) }),
             "sessionLimits": sessionLimits?.json,
-            "state": state?.json, "downgrade": isDowngrade ? true : nil, "formerRealm": formerRealm?.json,
+            "state": state?.json, "downgrade": isDowngrade ? true : nil, "formerRealm": formerRealm?.readable.json,
             "login": login?.json,
             "certificateException": exceptionalKey.map { .string(Hexadecimal.text($0)) },
             "namedProxy": namedProxy.map { .string($0) },
@@ -283,5 +283,5 @@ extension Challenge.FailureResponse {
 
 extension [HeaderField] {
     /// The fields as a list of pairs.
-    public var json: JSON { .pairs(map { ($0.name, $0.value) }) }
+    public var json: JSON { .pairs(map { ($0.name.readable, $0.value.readable) }) }
 }

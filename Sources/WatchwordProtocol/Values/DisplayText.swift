@@ -9,11 +9,12 @@ extension String {
     public func shortened(to limit: Int) -> String {
         // A fast path: printable ASCII is shown as it is.
         if utf8.count <= limit, utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return self }
-        let count = unicodeScalars.count
-        guard count > limit else { return DisplayText.escaped(unicodeScalars) }
+        let scalars = readable.unicodeScalars
+        let count = scalars.count
+        guard count > limit else { return DisplayText.escaped(scalars) }
         let end = limit / 3
         // guard: display-text-end
-        let parts = (unicodeScalars.prefix(limit - end), unicodeScalars.dropFirst(count - end))
+        let parts = (scalars.prefix(limit - end), scalars.dropFirst(count - end))
         return DisplayText.escaped(parts.0) + "…" + DisplayText.escaped(parts.1)
     }
 }

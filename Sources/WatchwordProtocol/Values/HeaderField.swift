@@ -2,7 +2,7 @@
 public struct HeaderField: Sendable, Equatable {
     /// The name as written. Names compare without regard to case.
     public var name: String
-    /// The value without surrounding white space. Bytes that are not UTF-8 are decoded as ISO 8859-1.
+    /// The value without surrounding white space. Bytes that are not UTF-8 are marked; see `String.init(header:)`.
     public var value: String
 
     public init(_ name: String, _ value: String) {
@@ -55,18 +55,6 @@ extension String {
             var writer = TextWriter(buffer)
             for text in texts { writer.write(text) }
             return writer.written.count
-        }
-    }
-
-    /// Decodes a part of a header section: UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8.
-    public init(header bytes: UnsafeRawBufferPointer) {
-        // A fast path, because `String(validating:)` is generic code.
-        if bytes.allSatisfy({ $0 < 0x80 }) {
-            self.init(decoding: bytes, as: UTF8.self)
-        } else {
-            self =
-                String(validating: bytes, as: UTF8.self)
-                ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
         }
     }
 }

@@ -77,7 +77,7 @@ public struct ProtectionSpace: Sendable, Hashable {
     func json(isSecure: Bool) -> JSON {
         [
             "protocol": .string(scheme), "host": host.json, "port": .integer(port),
-            "realm": realm?.json ?? .null,
+            "realm": realm?.readable.json ?? .null,
             "authenticationMethod": .string(authenticationMethod.rawValue),
             "isProxy": .boolean(proxyType != nil), "proxyType": proxyType.map { .string($0.rawValue) },
             "receivesCredentialSecurely": .boolean(isSecure),

@@ -9,7 +9,7 @@ public struct SpacePattern: Sendable, Hashable {
     /// The host in lower case; an IPv6 address has brackets.
     public var host: ExactText
     public var port: Int
-    /// The realm; `nil` matches every realm.
+    /// The realm as people read it; `nil` matches every realm.
     public var realm: ExactText?
     /// The method; `nil` matches every method. For `credential/get`, `nil` means a password.
     public var authenticationMethod: AuthenticationMethod?
@@ -28,13 +28,13 @@ public struct SpacePattern: Sendable, Hashable {
 
     public init(_ space: ProtectionSpace) {
         (scheme, proxyType, host, port) = (space.scheme, space.proxyType, space.host, space.port)
-        (realm, authenticationMethod) = (space.realm, space.authenticationMethod)
+        (realm, authenticationMethod) = (space.realm?.readable, space.authenticationMethod)
     }
 
     public func matches(_ space: ProtectionSpace) -> Bool {
         scheme == space.scheme && proxyType == space.proxyType && host == space.host && port == space.port
             && (authenticationMethod ?? space.authenticationMethod) == space.authenticationMethod
-            && (realm == nil || realm == space.realm)
+            && (realm == nil || realm == space.realm?.readable)
     }
 
     /// Whether this pattern matches every space that `other` matches.

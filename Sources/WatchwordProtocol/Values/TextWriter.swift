@@ -16,4 +16,16 @@ package struct TextWriter {
             count += bytes.count
         }
     }
+
+    /// Writes a part of a header section, with the bytes that were received.
+    package mutating func write(header text: String) {
+        guard text.isMarked else { return write(text) }
+        text.withBytes { bytes in
+            precondition(bytes.count <= buffer.count - count, "no room for a text")
+            for byte in HeaderBytes(bytes) {
+                buffer[count] = byte
+                count += 1
+            }
+        }
+    }
 }

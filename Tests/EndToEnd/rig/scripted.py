@@ -155,8 +155,8 @@ class DigestCheck:
     def __init__(
             self, user, password, realm="Staff", algorithm="MD5", opaque=None, stale_times=0, one_use=False,
             qop="auth,auth-int", charset=None, userhash=False, domain=None, announces=False, proof=None, body=b"welcome",
-            encoding="utf-8", fields=()):
-        self.encoding = encoding
+            encoding="utf-8", nonce_end="", fields=()):
+        self.encoding, self.nonce_end = encoding, nonce_end
         self.user, self.password, self.realm, self.algorithm = user, password, realm, algorithm
         self.opaque, self.stale_left, self.one_use = opaque, stale_times, one_use
         self.qop, self.charset, self.userhash, self.domain = qop, charset, userhash, domain
@@ -167,8 +167,13 @@ class DigestCheck:
         self.lock = threading.Lock()
 
     def _hash(self, data):
-        data = data if isinstance(data, bytes) else data.encode()
+        data = data if isinstance(data, bytes) else self._received(data)
         return hashlib.new(self.FUNCTIONS[self.algorithm.removesuffix("-sess")], data).hexdigest()
+
+    @staticmethod
+    def _received(text):
+        """The bytes of a text as `response` sends it and `Request` reads it."""
+        return text.encode("latin-1")
 
     def _encoded(self, text):
         return text.encode(self.encoding)
@@ -177,7 +182,7 @@ class DigestCheck:
         # Each connection has a thread: the same nonce for two of them would look like a replay.
         with self.lock:
             self.nonces += 1
-            return f"nonce{self.nonces}"
+            return f"nonce{self.nonces}{self.nonce_end}"
 
     def challenge(self, stale=False):
         parts = [f'realm="{self.realm}"', f'nonce="{self._new_nonce()}"', f"algorithm={self.algorithm}"]
@@ -193,7 +198,7 @@ class DigestCheck:
     def _check_user(self, found):
         name = self._encoded(self.user)
         if self.userhash:
-            right = {"username": self._hash(name + f":{self.realm}".encode()), "userhash": "true"}
+            right = {"username": self._hash(name + self._received(f":{self.realm}")), "userhash": "true"}
         elif self.charset == "UTF-8" and not self.user.isascii():
             right = {"username*": "UTF-8''" + urllib.parse.quote(self.user, safe="!#$&+-.^_`|~")}
         else:
@@ -202,7 +207,7 @@ class DigestCheck:
         return self.problems == []
 
     def _session_key(self, nonce, client_nonce):
-        key = self._hash(self._encoded(self.user) + f":{self.realm}:".encode() + self._encoded(self.password))
+        key = self._hash(self._encoded(self.user) + self._received(f":{self.realm}:") + self._encoded(self.password))
         if not self.algorithm.endswith("-sess"):
             return key
         first = self.sessions.setdefault(nonce, (nonce, client_nonce))
@@ -237,8 +242,8 @@ class DigestCheck:
             return self.challenge()
         info = []
         if self.announces:
-            info.append(f'nextnonce="{self._new_nonce()}"')
-            self.sessions[f"nonce{self.nonces}"] = self.sessions.get(nonce)
+            info.append(f'nextnonce="{(announced := self._new_nonce())}"')
+            self.sessions[announced] = self.sessions.get(nonce)
         if self.proof:
             proven = digest("", {"of another body": b"another", "of the text": self.text}.get(self.proof, self.body))
             proven = "0" * len(proven) if self.proof == "wrong" else proven

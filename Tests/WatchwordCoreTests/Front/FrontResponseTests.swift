@@ -21,6 +21,16 @@ import WatchwordProtocol
         #expect(response(0, request()).bytes.text.contains("Content-Length: 0\r\n"))
     }
 
+    @Test func receivedBytesAreSent() {
+        let fields = [HeaderField("ETag", received(latin1: "\"\u{E9}\"")), HeaderField("A", "é")]
+        let response = FrontResponse(
+            status: 200, reason: received(latin1: "d\u{E9}j\u{E0}"), headers: fields, length: 0, to: request())
+        let head = "HTTP/1.1 200 d\u{E9}j\u{E0}\r\nETag: \"\u{E9}\"\r\nA: \u{C3}\u{A9}\r\nContent-Length: 0\r\n\r\n"
+        #expect(response.bytes == head.unicodeScalars.map { UInt8($0.value) })
+        let end = FrontResponse.lastChunk(trailers: [HeaderField("X-Sum", received(latin1: "\u{E9}"))])
+        #expect(end == Array("0\r\nX-Sum: ".utf8) + [0xE9] + Array("\r\n\r\n".utf8))
+    }
+
     @Test func anUnknownLengthIsChunkedOrEndsTheConnection() {
         let chunked = response(nil, request())
         #expect(chunked.bytes.text == "HTTP/1.1 200 OK\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n")

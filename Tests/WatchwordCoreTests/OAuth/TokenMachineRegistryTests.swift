@@ -30,6 +30,18 @@ import WatchwordProtocol
         #expect(try registry(needsLogin: true).request?.needsLogin == true)
     }
 
+    @Test func theServiceAndItsURLAreNamedByTheirBytes() throws {
+        let parameters = BearerParameters(
+            ["service": received(latin1: "\u{E9}")], realm: ExactText(received(latin1: "https://auth.example/\u{FC}")))
+        let run = try TokenRun(url: "https://registry.example/v2/", mayAsk: false) { rule in
+            rule = OAuthRule(resource: "https://registry.example")
+            (rule.flow, rule.issuer) = (.registry, "https://auth.example")
+        } challenge: {
+            $0 = parameters
+        }
+        #expect(run.request?.url.text == "https://auth.example/%FC?service=%E9")
+    }
+
     @Test func aQueryOfTheTokenServiceIsKept() throws {
         let request = try registry(realm: "https://auth.example/token?account=ann").request
         #expect(request?.url.text.hasPrefix("https://auth.example/token?account=ann&service=reg%20istry&") == true)
