@@ -19,7 +19,16 @@ struct CurlDifference {
             "A URL without a scheme is fetched over https, not http. --proto-default changes that."),
         CurlDifference(
             "url-characters",
-            "Characters that are invalid in a URL, such as braces with -g, are percent-encoded."),
+            "Characters that are invalid in a URL, such as braces with -g, are percent-encoded, with capital letters. The host is sent in small letters, and dot segments are removed, even if they are encoded (%2e%2e)."
+        ),
+        CurlDifference(
+            "strict-urls",
+            "Exactly two slashes follow the scheme of a URL, and its host is in the usual form: 127.1, 0x7f.1 and percent-encoded hosts are refused with code 3, URLs of more than 16 KiB with code 2."
+        ),
+        CurlDifference(
+            "users",
+            "A user in a URL without a password (bob@) has none, not an empty one. A user that contains a colon (b%3Aob) is not sent with Basic. A control character, and a percent sign that encodes nothing (bob:100%@), are refused with code 3, a control character in -u with code 2. A blank is accepted."
+        ),
         CurlDifference("schemes", "Only the schemes http and https are supported.", isCompared: false),
     ]
 
@@ -60,12 +69,18 @@ struct CurlDifference {
         CurlDifference(
             "redirect-limit",
             "With --max-redirs 0, -i does not write the header of the redirect."),
-        CurlDifference("redirects", "A redirect with status 300 is not followed."),
+        CurlDifference(
+            "redirects",
+            "Only redirects with status 301, 302, 303, 307 and 308 are followed. One to a fragment (#x) leads to the same URL."
+        ),
         CurlDifference(
             "cookies",
             "A cookie that a challenge or a redirect has set is sent with the next requests of this fetch, as with -b and an empty file name in curl. None is stored."
         ),
-        CurlDifference("bad-redirects", "A redirect to a scheme other than http and https fails with code 47."),
+        CurlDifference(
+            "bad-redirects",
+            "A redirect to a scheme other than http and https, to a URL with a user, or to one that is invalid or would be refused in the command, fails with code 47. A backslash in it is invalid."
+        ),
         CurlDifference("retries", "A response that causes a retry is not written."),
         CurlDifference(
             "filesize", "--max-filesize also limits a body whose size the server does not announce."),
@@ -88,6 +103,15 @@ struct CurlDifference {
             "If a server requires a login, none is stored, and no user can be prompted, the command exits with code 67."
         ),
         CurlDifference(
+            "challenges",
+            "A malformed challenge is not answered: without a realm, with a parameter twice, or without commas or quotation marks. If the server has no challenge that the login given in the command can answer, the command exits with code 67."
+        ),
+        CurlDifference(
+            "proof", "A response with Digest that contains a wrong proof of the server (rspauth) fails with code 67."),
+        CurlDifference(
+            "stale",
+            "A Digest login is repeated for stale=true twice in a row; then the command exits with code 67."),
+        CurlDifference(
             "proxies",
             "The configuration sets the proxy. Environment variables such as https_proxy have no effect.",
             isCompared: false),
@@ -101,6 +125,16 @@ struct CurlDifference {
         CurlDifference(
             "two-lengths",
             "A response with several Content-Length or Location fields that differ is a failure (code 8)."),
+        CurlDifference(
+            "malformed",
+            "A response whose Content-Length is not a number, such as 4x or +4, or is too large, or with a blank before the colon of a field, is a failure (code 8), and so is one that begins with http/1.1 in small letters (code 1)."
+        ),
+        CurlDifference(
+            "codes",
+            "A response whose first field is folded, or with a malformed size of a chunk, may fail with code 8 instead of 43, and one whose header section is too large with code 63 instead of 27."
+        ),
+        CurlDifference(
+            "unrequested", "A response with status 101 that was not requested is a failure with code 8, not 52."),
         CurlDifference(
             "messages", "Messages are worded differently, on standard error and in %{errormsg}."),
         CurlDifference(

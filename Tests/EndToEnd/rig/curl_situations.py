@@ -1,81 +1,10 @@
 """The situations in which curl and `watchword fetch` are compared: options, the server's behaviour, and the allowed
 differences."""
-import base64
 import gzip
 import zlib
 
+from .curl_servers import PAGE, answered, chunks, coded, digest, echo, endless, login, page, ranges, raw, redirect, reply, status
 from .situations import Situation
-
-PAGE = b"the page\n"
-
-
-def reply(status=200, body=PAGE, *fields, reason="OK", length=True):
-    lines = [f"HTTP/1.1 {status} {reason}", *([f"Content-Length: {len(body)}"] if length else []), *fields]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def page(request):
-    fields = ["Content-Type: text/csv", "X-Two: a", "X-Two: b"]
-    return reply(200, b"" if request.method == "HEAD" else PAGE, *fields)
-
-
-def echo(request):
-    return reply(200, request.method.encode() + b" " + request.target.encode() + b"\n" + request.body)
-
-
-def status(code, *fields, body=b"no\n", reason="X"):
-    return lambda request: reply(code, b"" if request.method == "HEAD" else body, *fields, reason=reason)
-
-
-def raw(data, end="close"):
-    return lambda request: (data, end)
-
-
-def redirect(code, to="/there", *fields):
-    """Redirects every path except /there."""
-    def handle(request):
-        if request.target.startswith("/there"):
-            return echo(request)
-        return reply(code, b"moved\n", f"Location: {to}", *fields, reason="Moved")
-    return handle
-
-
-def endless(request):
-    number = int(request.target.strip("/") or 0)
-    return reply(302, b"", f"Location: /{number + 1}", reason="Found")
-
-
-def ranges(request):
-    data = b"0123456789"
-    given = request.header("Range")
-    if not given:
-        return reply(200, data, 'ETag: "v1"', "Accept-Ranges: bytes")
-    first, _, last = given.removeprefix("bytes=").partition("-")
-    start = int(first) if first else max(0, len(data) - int(last))
-    end = min(int(last), 9) if first and last else 9
-    if start > 9:
-        return reply(416, b"", "Content-Range: bytes */10", reason="Range Not Satisfiable")
-    part = data[start:end + 1]
-    return reply(206, part, f"Content-Range: bytes {start}-{end}/10", 'ETag: "v1"', reason="Partial Content")
-
-
-def login(scheme="Basic"):
-    right = "Basic " + base64.b64encode(b"bob:pw").decode()
-
-    def handle(request):
-        if request.authorization == right:
-            return reply(200, b"welcome\n")
-        return reply(401, b"log in\n", f'WWW-Authenticate: {scheme} realm="R"', reason="Unauthorized")
-    return handle
-
-
-def coded(coding, body):
-    return lambda request: reply(200, body, f"Content-Encoding: {coding}")
-
-
-def chunks(data):
-    return raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + data)
-
 
 S = Situation
 OUT = "{url}/a/report.csv"
@@ -129,6 +58,13 @@ FAILURES = [
     S("unknown coding", ["-s", "--compressed", OUT], coded("pack200", b"x"), {"codings": []}),
     S("two lengths", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"), {"two-lengths": ["exit", "stdout"]}),
     S("bad length", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nabcd")),
+    *[S(f"length {length}", ["-s", OUT], raw(f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nabcd".encode()), {"malformed": ["exit", "stdout"]}) for length in ["4x", "+4", "9223372036854775808"]],
+    S("blank before a colon", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nA : b\r\nContent-Length: 4\r\n\r\nabcd"), {"malformed": ["exit", "stdout"]}),
+    S("small letters in the status line", ["-s", OUT], raw(b"http/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd"), {"malformed": ["exit", "stdout"]}),
+    S("folded first field", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\n A: b\r\nContent-Length: 4\r\n\r\nabcd"), {"codes": ["exit"]}),
+    S("0x in front of a chunk size", ["-s", OUT], chunks(b"0x4\r\nabcd\r\n0\r\n\r\n"), {"codes": ["exit"]}),
+    S("large field", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nA: " + b"x" * 120_000 + b"\r\n\r\nabcd"), {"codes": ["exit"]}),
+    S("unrequested 101", ["-s", OUT], raw(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), {"unrequested": ["exit"]}),
     S("negative length", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nabcd")),
     S("NUL in a field", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nX-A: a\0b\r\nContent-Length: 1\r\n\r\nx")),
     S("unknown host", ["-s", "http://nowhere.invalid/"], page),
@@ -136,6 +72,12 @@ FAILURES = [
     S("no host", ["-s", "http://"], page),
     S("port too large", ["-s", "http://127.0.0.1:99999/"], page),
     S("unknown scheme", ["-s", "foo://127.0.0.1/"], page),
+    *[S(f"{url}", ["-s", url], echo, {"strict-urls": ["exit", "stdout", "requests"]}) for url in [
+        "http://127.1:{port}/x", "http://0x7f.1:{port}/x", "http://2130706433:{port}/x", "http://loc%61lhost:{port}/x", "http:/127.0.0.1:{port}/x",
+        "http:///127.0.0.1:{port}/x"]],
+    S("URL of 20,000 bytes", ["-s", "{url}/" + "x" * 20_000], echo, {"strict-urls": ["exit", "stdout", "requests"]}),
+    *[S(f"URL with {text}", ["-s", "{url}/" + text], echo, {"url-characters": ["stdout", "requests"]}) for text in ["é", "a|b", 'a"b', "%2e%2e/b"]],
+    S("host in capital letters", ["-s", "http://LOCALHOST:{port}/"], echo, {"url-characters": ["requests"]}),
     S("blank in the URL", ["-s", "{url}/a b"], page),
     S("no URL", ["-s"], page),
     S("unknown option", ["-s", "--nosuchoption", OUT], page),
@@ -263,7 +205,8 @@ METHODS = [
 REDIRECTS = [
     S("302 without -L", ["-s", OUT], redirect(302)),
     *[S(f"{code} -L", ["-s", "-L", OUT], redirect(code)) for code in (301, 302, 303, 307, 308)],
-    S("300 -L", ["-s", "-L", OUT], redirect(300), {"redirects": ["requests", "stdout"]}),
+    *[S(f"{code} -L", ["-s", "-L", OUT], redirect(code), {"redirects": ["requests", "stdout"]}) for code in (300, 305, 306, 309, 399)],
+    S("304 -L with Location", ["-s", "-L", OUT], redirect(304), {"redirects": ["requests", "stdout"]}),
     S("304 -L", ["-s", "-L", OUT], lambda request: b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"),
     S("302 -L without Location", ["-s", "-L", OUT], status(302)),
     S("302 -L with a cookie", ["-s", "-L", OUT], redirect(302, "/there", "Set-Cookie: a=1; Path=/"), {"cookies": ["requests"]}),
@@ -292,6 +235,11 @@ REDIRECTS = [
     S("to a relative place", ["-s", "-L", "{url}/a/b"], redirect(302, "../there?x=y")),
     S("to nowhere", ["-s", "-L", OUT], redirect(302, "http://nowhere.invalid/")),
     S("to another scheme", ["-s", "-L", OUT], redirect(302, "file:///etc/passwd"), {"bad-redirects": ["exit"]}),
+    S("to a fragment", ["-s", "-L", OUT], redirect(302, "#x"), {"redirects": ["requests"]}),
+    *[S(f"to {to}", ["-s", "-L", OUT], redirect(302, to), {"bad-redirects": ["exit"]}) for to in [
+        "http:/there", "http:there", "http://[::1/there", "http://127.0.0.1:99999/", "http://127.1:1/there", "http://@127.0.0.1:1/", "mailto:x"]],
+    S("to a backslash", ["-s", "-L", OUT], redirect(302, "/there\\a"), {"bad-redirects": ["exit", "stdout", "requests"]}),
+    S("to a URL with a user", ["-s", "-L", OUT], lambda request: redirect(302, f"http://eve:pw@{request.header('Host')}/there")(request), {"bad-redirects": ["exit", "stdout", "requests"]}),
     S("with a fragment", ["-s", "-L", OUT], redirect(302, "/there#x")),
     S("with a blank", ["-s", "-L", OUT], redirect(302, "/there a b")),
     S("--proto =https", ["-s", "--proto", "=https", OUT], page),
@@ -309,6 +257,16 @@ LOGINS = [
     S("-u without a challenge", ["-s", "-u", "bob:pw", OUT], page, {"logs-in-when-asked": ["requests"]}),
     S("-u --anyauth", ["-s", "--anyauth", "-u", "bob:pw", OUT], login()),
     S("user in the URL", ["-s", "http://bob:pw@127.0.0.1:{port}/x"], login(), {"logs-in-when-asked": ["requests"]}),
+    *[S(f"{user}@ in the URL", ["-s", f"http://{user}@127.0.0.1:{{port}}/x"], login(), {"users": ["exit", "stdout", "requests"]})
+      for user in ["bob", "", "b%3Aob:pw", "b%0Aob:pw", "bob:pw%", "b%:pw", "bob:%zz"]],
+    S("blank in a password in the URL", ["-s", "http://bob:p w@127.0.0.1:{port}/x"], login(), {"users": ["exit", "requests"]}),
+    S("line feed in -u", ["-s", "-u", "bob:p\nw", OUT], login(), {"users": ["exit", "stdout", "requests"]}),
+    *[S(f"challenge {text}", ["-s", "--anyauth", "-u", "bob:pw", OUT], answered(text), {"challenges": ["exit", *more]}) for text, *more in [
+        ('Digest nonce="n", qop="auth"', "stdout", "requests"), ('Digest realm="R" nonce="n" qop="auth"', "stdout", "requests"),
+        ('Digest realm="R", realm="S", nonce="n"', "stdout", "requests"), ('Basic realm="R', "stdout", "requests"),
+        ('Basic, realm="R"', "stdout", "requests"), ('Basic realm="a", realm="b"', "stdout", "requests"), ("Foo", "stdout"), ("Bearer", "stdout")]],
+    S("--digest", ["-s", "--digest", "-u", "bob:pw", OUT], digest('Authentication-Info: rspauth="00000000000000000000000000000000", qop=auth, nc=00000001'), {"proof": ["exit", "stdout", "requests"]}),
+    S("--digest, stale", ["-s", "--digest", "-u", "bob:pw", OUT], digest(stale=True), {"stale": ["exit", "requests"]}),
     S("--disallow-username-in-url", ["-s", "--disallow-username-in-url", "http://bob:pw@127.0.0.1:{port}/x"], login()),
     S("--disallow-username-in-url without", ["-s", "--disallow-username-in-url", OUT], page),
     S("401 without a respondent", ["-s", OUT], login(), {"no-respondent": ["exit", "stdout"]}),
