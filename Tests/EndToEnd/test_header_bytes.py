@@ -1,4 +1,5 @@
 """Field values are opaque bytes (RFC 9110 section 5.5): those that are not UTF-8 are passed on and returned as they were received."""
+import base64
 import subprocess
 
 import pytest
@@ -123,6 +124,34 @@ def test_clients_read_iso_8859_1(stage):
     server = stage.server(lambda request: b"HTTP/1.1 200 d\xe9j\xe0\r\nContent-Length: 0\r\nA: \xe9\xc3\xa9\r\nB: \xc3\xa9\r\n\r\n")
     result = stage.client().fetch(server.url)["result"]
     assert (result["reason"], dict(result["headers"])) == ("déjà", {"Content-Length": "0", "A": "éÃ©", "B": "é"})
+    encoded = {"reason": base64.b64encode(b"d\xe9j\xe0").decode(), "headers": {"1": base64.b64encode(b"\xe9\xc3\xa9").decode()}}
+    assert result["rawBytes"] == encoded
+
+
+def test_clients_get_no_raw_bytes_of_utf_8(stage):
+    server = stage.server(lambda request: b"HTTP/1.1 200 X\r\nContent-Length: 0\r\nB: \xc3\xa9\r\n\r\n")
+    assert "rawBytes" not in stage.client().fetch(server.url)["result"]
+
+
+def test_clients_get_the_bytes_of_a_challenge(stage):
+    server = stage.server(lambda request: b"HTTP/1.1 401 X\r\nContent-Length: 0\r\nWWW-Authenticate: Hoba a=\"\xe9\"\r\n\r\n")
+    asked = []
+    client = stage.client(answer=lambda challenge: asked.append(challenge) or {"action": "continue"})
+    client.fetch(server.url)
+    raw = {"headers": {"1": base64.b64encode(b'Hoba a="\xe9"').decode()}}
+    assert asked[0]["failureResponse"]["rawBytes"] == raw
+    assert (asked[0]["offers"][0]["raw"], asked[0]["offers"][0]["params"]) == ('Hoba a="é"', {"a": "é"})
+
+
+def test_the_helper_writes_the_bytes_as_curl_does(stage, tmp_path):
+    server = stage.server(lambda request: b"HTTP/1.1 302 d\xe9j\xe0\r\nContent-Length: 2\r\nA: \xe9\xc3\xa9\r\nLocation: /\xe9\r\n\r\nok")
+    shell = Shell(stage.broker())
+    options = ["-s", "-i", "-D", str(tmp_path / "head"), "-w", "%header{A} %{redirect_url} é", server.url + "/"]
+    curl = subprocess.run(["curl", "--noproxy", "*", *options], capture_output=True, timeout=30, check=True).stdout
+    head = (tmp_path / "head").read_bytes()
+    assert b"A: \xe9\xc3\xa9\r\n" in head
+    done = shell.run("fetch", *options)
+    assert (done.stdout.replace(b"%E9", b"%e9"), (tmp_path / "head").read_bytes()) == (curl, head)
 
 
 def test_text_of_a_client_is_sent_in_utf_8(stage):

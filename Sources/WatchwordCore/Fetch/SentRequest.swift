@@ -95,7 +95,7 @@ public struct ResponseSummary: Sendable, Equatable {
     public var json: JSON {
         [
             "status": .integer(status), "reason": reason.isEmpty ? nil : .string(reason.readable),
-            "httpVersion": .string(httpVersion), "headers": headers.json,
+            "httpVersion": .string(httpVersion), "headers": headers.json, "rawBytes": headers.rawBytes(reason: reason),
         ]
     }
 }

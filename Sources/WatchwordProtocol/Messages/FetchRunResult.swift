@@ -76,6 +76,7 @@ public struct FetchRunResult: Sendable, Equatable {
         [
             "fetchId": .string(fetchID), "requestId": requestID.json, "status": .integer(status),
             "reason": reasonJSON, "httpVersion": .string(httpVersion), "url": .string(url), "headers": headers.json,
+            "rawBytes": headers.rawBytes(reason: reason),
             "bodyBytes": bodyBytes.map { .integer($0) } ?? .null,
         ]
     }
@@ -85,7 +86,8 @@ public struct FetchRunResult: Sendable, Equatable {
     private func json(body: JSON?) -> JSON {
         let result: JSON = [
             "fetchId": .string(fetchID), "status": .integer(status), "reason": reasonJSON, "url": .string(url),
-            "httpVersion": .string(httpVersion), "headers": headers.json, "body": body,
+            "httpVersion": .string(httpVersion), "headers": headers.json, "rawBytes": headers.rawBytes(reason: reason),
+            "body": body,
             "bodyBytes": bodyBytes.map { .integer($0) } ?? .null, "auth": authentication?.json ?? .null,
             "proxyAuth": proxyAuthentication?.json, "exchanges": .integer(exchanges),
             "timingsMs": ["total": totalTime.json, "challenge": challengeTime.json],

@@ -278,10 +278,20 @@ extension Challenge {
 }
 
 extension Challenge.FailureResponse {
-    var json: JSON { ["status": .integer(status), "headers": headers.json] }
+    var json: JSON { ["status": .integer(status), "headers": headers.json, "rawBytes": headers.rawBytes()] }
 }
 
 extension [HeaderField] {
     /// The fields as a list of pairs.
     public var json: JSON { .pairs(map { ($0.name.readable, $0.value.readable) }) }
+
+    /// The bytes, in base64, of the reason phrase and the values that are not UTF-8; `nil` if there are none.
+    public func rawBytes(reason: String = "") -> JSON? {
+        func encoded(_ text: String) -> JSON? {
+            text.isMarked ? .string(text.headerBytes.withUnsafeBytes(Base64.encode)) : nil
+        }
+        let values = indices.filter { self[$0].value.isMarked }.map { (String($0), encoded(self[$0].value)) }
+        guard reason.isMarked || !values.isEmpty else { return nil }
+        return ["reason": encoded(reason), "headers": values.isEmpty ? nil : .object(values)]
+    }
 }

@@ -13,6 +13,8 @@ export interface Head {
   fetchId: string
   status: number
   reason?: string
+  /** The received bytes, in base64, of the texts that are not UTF-8; those of `headers` by their index. */
+  rawBytes?: { reason?: string, headers?: Record<string, string> }
   url: string
   httpVersion: '1.0' | '1.1' | '2'
   headers: [string, string][]

@@ -78,12 +78,12 @@ struct WriteOut {
         return parts.contains { if case .variable(let name) = $0 { names.contains(name) } else { false } }
     }
 
-    /// Returns the texts to write, in order, each with its stream.
+    /// Returns the texts to write, in order, each with its stream; their `headerBytes` are written.
     func texts(_ facts: WriteOutFacts) -> [(stream: Stream, text: String)] {
         var (stream, texts) = (Stream.output, [(stream: Stream, text: String)]())
         for part in parts {
             switch part {
-            case .text(let text): texts.append((stream, text))
+            case .text(let text): texts.append((stream, text.asHeader))
             case .variable(let name):
                 let unknown = (Stream.error, "watchword: unknown --write-out variable: '\(name)'\n")
                 texts.append(facts.value(of: name).map { (stream, $0) } ?? unknown)

@@ -66,7 +66,8 @@ struct WriteOutFacts {
             names.append(field.name.lowercased())
         }
         let lines = names.map { name in
-            let values = head?.headers.filter { $0.name.lowercased() == name }.map { JSON.string($0.value).line } ?? []
+            let values =
+                head?.headers.filter { $0.name.lowercased() == name }.map { JSON.string($0.value.readable).line } ?? []
             return "\(JSON.string(name).line):[\(values.joined(separator: ","))]"
         }
         return "{\(lines.joined(separator: ",\n"))\n}"
@@ -78,7 +79,7 @@ struct WriteOutFacts {
     private var redirectURL: String {
         guard let head, (300..<400).contains(head.status), let location = head.headers.firstValue(of: "Location")
         else { return "" }
-        return URLText.resolved(location, from: url)
+        return URLText.resolved(location.percentEncodingMarks, from: url)
     }
 
     private var total: Double { result?["timingsMs"]?["total"]?.number ?? 0 }

@@ -31,7 +31,7 @@ extension FetchItem {
         (facts.code, facts.errorText) = (code, errorText)
         for (stream, text) in format.texts(facts) {
             let output: ResponseOutput = stream == .output ? .standardOutput() : .standardError()
-            try? output.write(Array(text.utf8))
+            try? output.write(text.headerBytes)
         }
     }
 

@@ -13,12 +13,20 @@ struct ReportedHead: Equatable {
 
     init(_ params: JSON) {
         status = params["status"]?.integer ?? 0
-        reason = params["reason"]?.string ?? ""
+        let raw = params["rawBytes"]
+        reason = Self.received(raw?["reason"]) ?? params["reason"]?.string ?? ""
         httpVersion = params["httpVersion"]?.string ?? "1.1"
-        headers = (params["headers"]?.elements ?? []).map { field in
-            HeaderField(field.elements?.first?.string ?? "", field.elements?.last?.string ?? "")
+        headers = (params["headers"]?.elements ?? []).enumerated().map { index, field in
+            let value = raw.flatMap { Self.received($0["headers"]?["\(index)"]) } ?? field.elements?.last?.string
+            return HeaderField(field.elements?.first?.string ?? "", value ?? "")
         }
         bodyBytes = params["bodyBytes"]?.integer
+    }
+
+    /// Returns the text of bytes in base64.
+    private static func received(_ json: JSON?) -> String? {
+        guard let bytes = json?.withUTF8({ Base64.decode($0) }) ?? nil else { return nil }
+        return bytes.withUnsafeBytes { String(header: $0) }
     }
 
     /// The status line. RFC 9112 section 4 requires the blank after the status even without a reason.
@@ -30,14 +38,17 @@ struct ReportedHead: Equatable {
     /// The header as `-i` and `-D` write it.
     var bytes: [UInt8] {
         let lines = [statusLine] + headers.map { "\($0.name): \($0.value)" } + ["", ""]
-        return Array(lines.joined(separator: "\r\n").utf8)
+        return lines.joined(separator: "\r\n").headerBytes
     }
 
     /// The validator for a later `If-Range` (RFC 9110 section 13.1.5): a strong entity tag, or a modification date at least 60
     /// seconds before `Date`, as RFC 7232 section 2.2.2 required (1 second in RFC 9110 section 8.8.2.2). `nil` if the response
     /// cannot be resumed.
     var strongValidator: String? {
-        if let tag = headers.firstValue(of: "ETag") { return tag.hasPrefix("\"") && tag.count > 1 ? tag : nil }
+        if let tag = headers.firstValue(of: "ETag") {
+            // Fields of a request are UTF-8.
+            return tag.hasPrefix("\"") && tag.count > 1 && !tag.isMarked ? tag : nil
+        }
         guard let modified = headers.firstValue(of: "Last-Modified"), let then = HTTPDate.seconds(modified),
             let now = headers.firstValue(of: "Date").flatMap(HTTPDate.seconds)
         else { return nil }

@@ -213,8 +213,16 @@ class Timings(TypedDict):
     challenge: float
 
 
+class RawBytes(TypedDict, total=False):
+    """The received bytes, in base64, of the texts that are not UTF-8. `headers` has them by their index."""
+
+    reason: str
+    headers: Dict[str, str]
+
+
 class _Head(TypedDict, total=False):
     reason: str
+    rawBytes: RawBytes
 
 
 class Head(_Head):
