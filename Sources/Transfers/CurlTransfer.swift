@@ -212,7 +212,7 @@ final class CurlTransfer {
     func prepare(_ context: OpaquePointer) -> Bool {
         let isProxyContext = job.request.proxy?.kind == .https && TLSRecord.isProxyContext(context)
         if !isProxyContext {
-            if request.value.usesTunnel {
+            if request.usesTunnel {
                 report(.opensTunnel)
                 tunnelBytes = easy.number(CURLINFO_REQUEST_SIZE)
             }
@@ -244,12 +244,17 @@ final class CurlTransfer {
             connections.isQuiet(ConnectionEnds(peer: address, port, own: own, ownPort), easy, pool.connections),
             connections.isBound(easy, to: request.boundEndPoint)
         else { return false }
+        // libcurl repeats the request on another connection, which may have ended as well.
+        if hasReusedLogin && headers.status == 0 {  // guard: needs-new-login-at-once
+            stopped = .connectionLost
+            return false
+        }
         if easy.number(CURLINFO_NUM_CONNECTS) == 0 {
-            if request.value.usesTunnel || !request.handshakes.isEmpty {
+            if request.usesTunnel || !request.handshakes.isEmpty {
                 hasReusedLogin = request.value.identity != .none
                 report(.reusesConnection)
             }
-        } else if request.value.usesTunnel, request.url.origin.scheme == .http {
+        } else if request.usesTunnel, request.url.origin.scheme == .http {
             report(.opensTunnel)
         }
         return true
@@ -287,7 +292,7 @@ final class CurlTransfer {
         head = ResponseHead(job.request)
         connections = ConnectionRecord(job.request, connections.certificate)
         body = ResponseBody(job, login)
-        (decoder, stopped, tunnelBytes) = (nil, nil, 0)
+        (decoder, stopped, tunnelBytes, hasReusedLogin) = (nil, nil, 0, false)
         try easy.set(CURLOPT_FRESH_CONNECT, true)
         try easy.set(CURLOPT_TIMEOUT_MS, max(1, (request.timeout - timing.elapsed()).wholeMilliseconds))
     }

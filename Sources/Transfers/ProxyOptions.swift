@@ -49,7 +49,7 @@ extension ProxyRequest {
 
 extension SharedRequest {
     /// Whether the request goes through a CONNECT tunnel of its proxy.
-    var isTunnelled: Bool { value.usesTunnel && value.proxy?.kind != .socks5h }
+    var isTunnelled: Bool { usesTunnel && value.proxy?.kind != .socks5h }
 }
 
 extension ProxyRequest.Kind {

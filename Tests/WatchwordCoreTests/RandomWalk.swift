@@ -343,8 +343,11 @@ struct RandomWalk {
                 refuse(sent, by: name, id)
                 return respond(id, 407, "Proxy-Authenticate", "Basic realm=\"out\"", isFromProxy: true)
             }
-            if request.usesTunnel {
+            if Boxed(request).usesTunnel {
                 let event: TransferEvent = chance(1, in: 4) ? .reusesConnection : .opensTunnel
+                if event == .reusesConnection, request.handshake != nil {
+                    unproven.removeAll { $0.fetch == id && ["Negotiate", "NTLM"].contains(where: $0.trial.contains) }
+                }
                 take(table.handle(.transferReported(event), of: id, environment), after: id, isOver: false)
             }
         }

@@ -111,7 +111,7 @@ struct TableRun {
         change(&response)
         if let request = last(id) {
             let isReused = response.reusedConnection
-            if request.usesTunnel && !response.isFromProxy || isReused && request.handshake != nil {
+            if Boxed(request).usesTunnel && !response.isFromProxy || isReused && request.handshake != nil {
                 report(id, isReused ? .reusesConnection : .opensTunnel)
             }
         }

@@ -54,11 +54,7 @@ struct FetchMachine: Sendable {
     mutating func handle(_ event: FetchTable.Event, _ context: inout FetchContext) -> FetchStep? {
         // Without a request under way, there is no verdict to wait for.
         defer { if !isTransferring { context.endAttempt(by: intent.id) } }  // guard: attempt-of-a-request
-        return step(after: event, &context)
-    }
-
-    private mutating func step(after event: FetchTable.Event, _ context: inout FetchContext) -> FetchStep? {
-        switch (state, event) {
+        return switch (state, event) {
         case (.ready, .started): enterHop(from: nil, &context, events: [])
         case (.transferring, .transferReported(let event)): record(event, &context)
         case (.transferring(let since), .received(let response)): received(response, since: since, &context)

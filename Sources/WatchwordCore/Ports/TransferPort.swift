@@ -50,13 +50,18 @@ public struct TransferRequest: Sendable, Equatable {
         self.timeout = timeout
         self.options = options
     }
-
-    /// Whether the request goes through a connection that the proxy makes for it, unread.
-    public var usesTunnel: Bool { proxy.map { url.origin.scheme == .https || $0.kind == .socks5h } ?? false }
 }
 
 /// A request on its way to the transfer adapter. Copying the request itself is expensive.
 public typealias SharedRequest = Boxed<TransferRequest>
+
+extension SharedRequest {
+    /// Whether the request goes through a connection that the proxy makes for it, unread.
+    public var usesTunnel: Bool {
+        guard let kind = value.proxy?.kind else { return false }
+        return value.url.origin.scheme == .https || kind == .socks5h
+    }
+}
 
 /// The quotas for one response; `nil` for none.
 public struct ResponseQuotas: Sendable {

@@ -52,7 +52,9 @@ struct AttemptWindow: Sendable {
     // MARK: Sending
 
     /// Records an acceptance that was seen outside of this window.
-    mutating func note(provenAt time: Duration?) { provenAt = [provenAt, time].compactMap(\.self).max() }
+    mutating func note(provenAt time: Duration?) {
+        if let time { provenAt = max(provenAt ?? time, time) }
+    }
 
     /// Whether one more request may be sent.
     /// - Parameters:

@@ -38,14 +38,14 @@ public struct PathRange: Sendable, Hashable {
     }
 
     /// Whether both are one path, in whatever equivalent form they are written.
-    public static func areSame(_ one: ExactText, _ other: ExactText) -> Bool { normal(one) == normal(other) }
+    public static func areSame(_ one: ExactText, _ other: ExactText) -> Bool { one == other || normal(one) == normal(other) }
 
     /// The length of the path in bytes, which does not depend on the equivalent form in which it is written.
     // guard: path-length-of-the-normal-form
     public static func length(of path: ExactText) -> Int { normal(path).utf8.count }
 
     private static func normal(_ path: ExactText) -> ExactText {
-        guard path.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 >= 0x80 }) else { return path }
-        return ExactText(String(decoding: HiddenSegments.normal(path.utf8), as: UTF8.self))
+        let isNormal = path.string.withBytes { bytes in !bytes.contains { $0 == UInt8(ascii: "%") || $0 >= 0x80 } }
+        return isNormal ? path : ExactText(String(decoding: HiddenSegments.normal(path.utf8), as: UTF8.self))
     }
 }
