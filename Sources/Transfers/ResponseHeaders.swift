@@ -14,8 +14,13 @@ struct ResponseHeaders {
     /// Whether the empty line after the fields was received: a body, another response or trailers may follow.
     private(set) var isComplete = false
 
-    /// Whether a blank stands between the name of a field and its colon. libcurl takes it for another name.
-    private var hasBlankName = false
+    /// Whether a field that libcurl reads has a blank before its colon: libcurl takes it for another name.
+    private var hasHiddenField = false
+
+    private static let readByLibcurl = [
+        "connection", "content-encoding", "content-length", "proxy-authenticate", "proxy-connection",
+        "transfer-encoding", "upgrade", "www-authenticate",
+    ]
 
     /// Whether the last line was a status line.
     private(set) var isAtStart = false
@@ -55,7 +60,7 @@ struct ResponseHeaders {
     /// unambiguous: recipients that use different fields would see different responses (RFC 9112 section 6.3).
     var problem: String? {
         // guard: framing-blank-behind-a-name
-        if hasBlankName { return "a blank follows the name of a field" }
+        if hasHiddenField { return "a blank follows the name of a field that decides its length or a login" }
         var length: Substring?
         for field in fields where field.isNamed("Content-Length") {
             // A fast path for the usual field.
@@ -96,7 +101,7 @@ struct ResponseHeaders {
         } else if isComplete {
             Self.append(line, text, to: &trailers)
         } else {
-            hasBlankName = hasBlankName || line.first?.isBlank == false && Self.hasBlankName(text)
+            hasHiddenField = hasHiddenField || line.first?.isBlank == false && Self.isHidden(text)
             Self.append(line, text, to: &fields)
         }
         return true
@@ -112,10 +117,14 @@ struct ResponseHeaders {
         fields.reserveCapacity(Self.usualFields)
     }
 
-    /// Whether a blank stands between the name and the colon (RFC 9112 section 5.1).
-    private static func hasBlankName(_ text: UnsafeRawBufferPointer) -> Bool {
-        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > 0 else { return false }
-        return text[colon - 1].isBlank
+    /// Whether libcurl does not recognize a field that it reads, because of a blank before the colon. From other fields the blank is
+    /// removed (RFC 9112 section 5.1).
+    private static func isHidden(_ text: UnsafeRawBufferPointer) -> Bool {
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > 0, text[colon - 1].isBlank else {
+            return false
+        }
+        let name = String(header: text.part(..<colon).trimmed)
+        return readByLibcurl.contains { $0.equalsIgnoringASCIICase(name) }
     }
 
     private static func append(

@@ -214,6 +214,12 @@ def test_hop_by_hop_fields_stay_on_their_connection(stage, address):
     assert "Connection: close" in head
 
 
+def test_a_blank_before_a_colon_is_removed(stage, address):
+    server = stage.server(lambda asked: response(200, b"page", "A : b", "Set-Cookie\t: c"))
+    head, body = exchange(address, request(server.url, "Connection: close")).split(b"\r\n\r\n")
+    assert body == b"page" and b"\r\nA: b\r\nSet-Cookie: c\r\n" in head
+
+
 def test_a_loop_is_refused(stage, address):
     server = stage.server(lambda asked: response(200, b"page"))
     exchange(address, request(server.url, "Connection: close"))

@@ -127,7 +127,7 @@ struct CurlDifference {
             "A response with several Content-Length or Location fields that differ is a failure (code 8)."),
         CurlDifference(
             "malformed",
-            "A response whose Content-Length is not a number, such as 4x or +4, or is too large, or with a blank before the colon of a field, is a failure (code 8), and so is one that begins with http/1.1 in small letters (code 1)."
+            "A response whose Content-Length is not a number, such as 4x or +4, or is too large, or with a blank before the colon of this or another field that decides its length or a login, is a failure (code 8), and so is one that begins with http/1.1 in small letters (code 1)."
         ),
         CurlDifference(
             "codes",

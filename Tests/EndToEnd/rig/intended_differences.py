@@ -246,7 +246,8 @@ PROBES = {
         *(replies(f"Content-Length: {length}") for length in ["4x", "+4", "9223372036854775808"])),
     "response with different `Content-Length` fields": replies("Content-Length: 4", "Content-Length: 3"),
     "response with several `Location` fields": replies("Content-Length: 4", "Location: /a", "Location: /b", status="HTTP/1.1 302 X"),
-    "response with a blank before the colon of a field": replies("Content-Length: 4", "A : b"),
+    "response with a blank before the colon of `Content-Length`, or another field of length or login": merged(
+        replies("Content-Length : 4"), replies("Content-Length: 4", "Transfer-Encoding : chunked"), replies("Content-Length: 4", "WWW-Authenticate : NTLM")),
     "response with a field whose name is invalid": replies(
         "Content-Length: 4", "A(x-t: b", ": x-t", sees=without("the field is removed", b"x-t")),
     "response fields whose names begin with `Proxy-`": front(
