@@ -228,6 +228,7 @@ class DigestCheck:
             self.problems.append(f"nc {count} after {self.counts.get(nonce, 0)} for {nonce}")
         self.counts[nonce] = int(count or "0", 16)
         self.client_nonces.append(client_nonce)
+        self._expect("nonce", re.sub("[0-9]+", "", nonce or ""), f"nonce{self.nonce_end}")
         self._expect("uri", found.get("uri"), request.target)
         self._expect("opaque", found.get("opaque"), self.opaque)
         protection = "auth" if "auth" in self.qop.split(",") else "auth-int"
