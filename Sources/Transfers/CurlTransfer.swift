@@ -24,6 +24,9 @@ final class CurlTransfer {
     /// Whether the request was sent on a connection that had logged in earlier. Then libcurl must not send it again on a new one,
     /// which would log in.
     private(set) var hasReusedLogin = false
+    private var hasReusedConnection = false
+    /// Whether the kept connection has ended without a response.
+    private var hasEndedConnection = false
     /// Why a callback stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
     /// Delivers a response whose body is awaited, after a while; see `TransferOptions.awaitsBody`.
@@ -244,12 +247,14 @@ final class CurlTransfer {
             connections.isQuiet(ConnectionEnds(peer: address, port, own: own, ownPort), easy, pool.connections),
             connections.isBound(easy, to: request.boundEndPoint)
         else { return false }
-        // libcurl repeats the request on another connection, which may have ended as well.
-        if hasReusedLogin && headers.status == 0 {  // guard: needs-new-login-at-once
-            stopped = .connectionLost
+        // libcurl repeats the request on another kept connection, which may have ended as well, and gives up after five.
+        hasEndedConnection = hasReusedConnection && headers.status == 0
+        if hasEndedConnection {
+            if hasReusedLogin { stopped = .connectionLost }  // guard: needs-new-login-at-once
             return false
         }
         if easy.number(CURLINFO_NUM_CONNECTS) == 0 {
+            hasReusedConnection = true
             if request.usesTunnel || !request.handshakes.isEmpty {
                 hasReusedLogin = request.value.identity != .none
                 report(.reusesConnection)
@@ -265,7 +270,8 @@ final class CurlTransfer {
     /// Whether the transfer has to start again on a new connection. Nothing of its request was sent on the old one, which libcurl
     /// has closed.
     private func needsAnotherConnection(after code: CURLcode) -> Bool {
-        code == CURLE_ABORTED_BY_CALLBACK && connections.hasStrayInput && !hasLeftConnection
+        code == CURLE_ABORTED_BY_CALLBACK && stopped == nil && (connections.hasStrayInput || hasEndedConnection)
+            && !hasLeftConnection
     }
 
     /// Whether the server refuses to be asked before the body is sent (RFC 9110 section 10.1.1), and has closed the connection.
@@ -292,7 +298,8 @@ final class CurlTransfer {
         head = ResponseHead(job.request)
         connections = ConnectionRecord(job.request, connections.certificate)
         body = ResponseBody(job, login)
-        (decoder, stopped, tunnelBytes, hasReusedLogin) = (nil, nil, 0, false)
+        (decoder, stopped, tunnelBytes) = (nil, nil, 0)
+        (hasReusedLogin, hasReusedConnection) = (false, false)
         try easy.set(CURLOPT_FRESH_CONNECT, true)
         try easy.set(CURLOPT_TIMEOUT_MS, max(1, (request.timeout - timing.elapsed()).wholeMilliseconds))
     }

@@ -50,7 +50,9 @@ def run(client, url, user, new, **parameters):
     challenge = client.challenges.get(timeout=30)
     assert challenge["params"]["previousFailureCount"] == 1
     client.reply(challenge, password_answer(user, new))
-    statuses = [client.wait(call)["result"]["status"] for call in calls]
+    answers = [client.wait(call) for call in calls]
+    assert [answer for answer in answers if "error" in answer] == []
+    statuses = [answer["result"]["status"] for answer in answers]
     assert statuses == [200] * FETCHES and client.challenges.empty()
 
 

@@ -38,7 +38,9 @@ public struct PathRange: Sendable, Hashable {
     }
 
     /// Whether both are one path, in whatever equivalent form they are written.
-    public static func areSame(_ one: ExactText, _ other: ExactText) -> Bool { one == other || normal(one) == normal(other) }
+    public static func areSame(_ one: ExactText, _ other: ExactText) -> Bool {
+        one == other || normal(one) == normal(other)
+    }
 
     /// The length of the path in bytes, which does not depend on the equivalent form in which it is written.
     // guard: path-length-of-the-normal-form
