@@ -25,6 +25,8 @@ final class CurlTransfer {
     /// which would log in.
     private(set) var hasReusedLogin = false
     private var hasReusedConnection = false
+    /// Whether the connection leads through the proxy to the server.
+    private(set) var hasTunnel = false
     /// Whether the kept connection has ended without a response.
     private var hasEndedConnection = false
     /// Why a callback stopped the transfer.
@@ -265,7 +267,10 @@ final class CurlTransfer {
         return true
     }
 
-    private func report(_ event: TransferEvent) { readyResponses.events.append((self, event)) }
+    private func report(_ event: TransferEvent) {
+        if event == .opensTunnel || event == .reusesConnection { hasTunnel = true }
+        readyResponses.events.append((self, event))
+    }
 
     /// Whether the transfer has to start again on a new connection. Nothing of its request was sent on the old one, which libcurl
     /// has closed.
@@ -299,7 +304,7 @@ final class CurlTransfer {
         connections = ConnectionRecord(job.request, connections.certificate)
         body = ResponseBody(job, login)
         (decoder, stopped, tunnelBytes) = (nil, nil, 0)
-        (hasReusedLogin, hasReusedConnection) = (false, false)
+        (hasReusedLogin, hasReusedConnection, hasTunnel) = (false, false, false)
         try easy.set(CURLOPT_FRESH_CONNECT, true)
         try easy.set(CURLOPT_TIMEOUT_MS, max(1, (request.timeout - timing.elapsed()).wholeMilliseconds))
     }
@@ -318,6 +323,10 @@ final class CurlTransfer {
             answeredBytes = easy.number(CURLINFO_REQUEST_SIZE)
             listen(headers.status >= 200 && head.isFinalPeer)
             if head.headers.status == 401 { connections.recordEndPoint(on: easy) }
+            if hasReusedLogin, asksForLogin {  // guard: needs-new-login-on-a-challenge
+                stopped = .connectionLost
+                return false
+            }
         }
         guard !head.isUnrequestedSwitch, head.framingProblem == nil, hasSafeContentCoding || isBodyUnneeded else {
             stopped = .malformedResponse
@@ -329,6 +338,11 @@ final class CurlTransfer {
             if job.request.options.awaitsBody, !head.isSwitch { readyResponses.begun.append(self) } else { startFlow() }
         }
         return true
+    }
+
+    /// Whether libcurl would log in by NTLM now.
+    private var asksForLogin: Bool {
+        request.handshakes.contains { $0.scheme == .ntlm && headers.status == ($0.target == .origin ? 401 : 407) }
     }
 
     /// Makes libcurl report what it does, from the end of a response's header section to the next request. Before that it would

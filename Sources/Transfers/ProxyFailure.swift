@@ -28,6 +28,19 @@ extension CurlTransfer {
         }
     }
 
+    /// See `TransferFailure.hasUnansweredLogin`.
+    func hasUnansweredLogin(_ code: CURLcode) -> Bool {
+        guard let proxy = request.proxy, proxy.kind == .socks5h, proxy.password != nil, !hasTunnel,
+            easy.number(CURLINFO_LOCAL_PORT) != 0 || code == CURLE_PROXY
+        else { return false }
+        let reason = CURLproxycode(UInt32(easy.number(CURLINFO_PROXY_ERROR)))
+        let isOfLogin = [CURLPX_USER_REJECTED, CURLPX_NO_AUTH, CURLPX_LONG_USER, CURLPX_LONG_PASSWD].contains(reason)
+        // All of RFC 1928, section 6, follow the login.
+        let isReply = (CURLPX_REPLY_ADDRESS_TYPE_NOT_SUPPORTED.rawValue...CURLPX_REPLY_UNASSIGNED.rawValue)
+            .contains(reason.rawValue)
+        return code != CURLE_PROXY || !isOfLogin && !isReply
+    }
+
     /// The timeout that a transfer exceeded.
     var timeLimit: Duration {
         guard hasMetEarlierLimit else { return request.timeout }

@@ -12,6 +12,7 @@ extension CurlTransfer {
         case .failure(var failure):
             failure.requestBody = source?.state ?? .untouched
             failure.hasSentRequest = hasSentRequest
+            failure.hasUnansweredLogin = hasUnansweredLogin(code)
             return .failure(failure)
         }
     }

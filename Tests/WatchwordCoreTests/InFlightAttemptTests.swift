@@ -332,13 +332,52 @@ import WatchwordProtocol
         }
     }
 
-    @Test("Rule 22: a challenge of another realm neither accepts nor refuses a credential")
-    func aChallengeOfAnotherRealmIsNotAVerdict() throws {
+    @Test(
+        "Rule 22: where a login is not wanted, the others that wait do not send it either",
+        arguments: ["Basic realm=\"elsewhere\"", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"", "Bearer", nil])
+    func whereALoginIsNotWantedTheOthersDoNotSendIt(challenge: String?) throws {
         var run = try session()
-        let ids = try crowd(&run, 2)
-        run.challenge(ids[0], "Basic realm=\"elsewhere\"")
-        #expect(run.transferring == [ids[1]])
-        #expect(run.last(ids[1])?.authorization?.revealed == basic("bob", "old"))
+        let ids = try crowd(&run)
+        let before = run.sent.count
+        for _ in 0..<3 {
+            for id in run.transferring {
+                if let challenge { run.challenge(id, challenge) } else { run.respond(id, 401) }
+            }
+        }
+        #expect(run.sent[before...].filter { $0 == basic("bob", "old") }.isEmpty)
+        #expect(run.last(ids[1])?.authorization == nil)
+    }
+
+    @Test("Rule 22: an answer that gets a 401 without a challenge counts as lost")
+    func anAnswerThatGetsA401WithoutAChallengeCountsAsLost() throws {
+        var run = try session()
+        let ids = try crowd(&run) { $0.preemption = .never }
+        for id in ids { run.challenge(id) }
+        #expect(run.transferring == [ids[0]])
+        run.respond(ids[0], 401)
+        #expect(run.transferring.isEmpty)
+        run.now += Limits.knownVerdictWait
+        run.tick()
+        #expect(run.transferring.count == 1)
+    }
+
+    @Test("Rule 22: a refusal by a SOCKS proxy is one, and its silence counts as lost")
+    func aRefusalByASOCKSProxyIsOne() throws {
+        for isRefused in [true, false] {
+            var run = TableRun(proxy: ProxyEndpoint(type: .socks, host: "p", port: 1080))
+            let first = try run.fetch("http://h/")
+            run.fail(first, TransferFailure(.cannotConnect, "detail", cause: .proxyLoginRefused))
+            run.answer(first, user: "out", "old")
+            run.respond(first, 200)
+            let ids = try (1...20).map { try run.fetch("http://h/\($0)", client: $0) }
+            #expect(run.transferring == Array(ids[...2]))
+            var failure = TransferFailure(
+                .cannotConnect, "detail", cause: isRefused ? .proxyLoginRefused : .proxyRefused(status: nil))
+            failure.hasUnansweredLogin = !isRefused
+            run.fail(ids[0], failure)
+            let sending = run.transferring.filter { run.last($0)?.proxy?.password != nil }
+            #expect(sending == Array(ids[1...2]), "\(isRefused)")
+        }
     }
 
     @Test("Rule 22: an aged password of a proxy costs one failed login")

@@ -91,6 +91,8 @@ struct FetchMachine: Sendable {
         case (.ready, .timePassed), (.asking, .timePassed), (.consulting, .timePassed), (.confirming, .timePassed),
             (.needingBody, .timePassed), (.finished, .timePassed):
             nil
+        // Of a transfer that has failed for another reason meanwhile.
+        case (_, .transferReported): nil
         case (.transferring, .aborted(let failure)): abort(failure, .lost, &context)
         case (.ready, .aborted(let failure)), (.asking, .aborted(let failure)),
             (.consulting, .aborted(let failure)), (.confirming, .aborted(let failure)),
@@ -99,7 +101,7 @@ struct FetchMachine: Sendable {
             (.needingBody, .aborted(let failure)):
             abort(failure, .none, &context)
         // No other state waits for these events.
-        case (_, .started), (_, .transferReported), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn),
+        case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn),
             (_, .unanswered),
             (_, .notAsked), (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained),
             (_, .supplied), (_, .resumed),
@@ -167,8 +169,11 @@ struct FetchMachine: Sendable {
         time.recordNetwork(context.now - since)
         body.record(failure.requestBody)
         logins.recordTunnel(failure, &context)
-        // guard: attempt-lost
-        context.endAttempt(by: intent.id, failure.mayHaveSentLogin ? .lost : .none)
+        // A refusal by SOCKS is recorded as one below.
+        if failure.cause != .proxyLoginRefused {  // guard: attempt-refused-by-socks
+            // guard: attempt-lost
+            context.endAttempt(by: intent.id, failure.mayHaveSentLogin ? .lost : .none)
+        }
         if let step = failOver(after: failure, &context) { return step }
         if failure.kind == .requestBodyGone, case .stream? = chain.hop.body {
             return take(body.sendAgain(&logins.search.situation), &context)
@@ -280,6 +285,7 @@ struct FetchMachine: Sendable {
 extension TransferFailure {
     /// Whether the server or the proxy may have checked a login of the request, although no response has arrived.
     fileprivate var mayHaveSentLogin: Bool {
+        if hasUnansweredLogin { return true }
         guard hasSentRequest else { return false }
         return switch cause {
         case .proxyRefused(.some), .clientCertificateRequired, .clientCertificateRefused, .channelChanged,

@@ -10,9 +10,7 @@ extension LoginResolution {
         let spaces = offers.answerable.map { $0.protectionSpace(at: challenger) }
         // The credential was sent preemptively because of the path, but this path has another realm, for which the
         // password was not checked.
-        if attempt.isPreemptive && !spaces.contains(attempt.space) {
-            return context.endAttempt(by: intent.id, in: sent)
-        }
+        if attempt.isPreemptive && !spaces.contains(attempt.space) { return withhold(attempt, &context) }
         context.endAttempt(by: intent.id, in: sent, .refused)
         let others = attempt.inOtherRealms(of: offers)
         search.situation[challenger].recordRefusal(of: attempt, andOf: others)

@@ -22,28 +22,33 @@ extension LoginResolution {
                     // guard: no-challenge-ends-those-that-wait
                     search.situation.leases.release(.proceed, LeaseSlot(attempt.space), &context)
                 }
+                // The server may have checked the login all the same.
+                context.endAttempt(by: intent.id, in: attempt.space, .lost)  // guard: attempt-without-challenge
                 return nil
             }
             guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
-            drop(attempt, at: side, &context)
+            outgoing[side] = nil
+            context.endAttempt(by: intent.id, in: attempt.space, .lost)
             withheldQuestion = nil
             search.situation[challenger].recordRefusal(of: attempt)  // guard: no-challenge-asks-by-the-former
             return choose(question, &context)
         }
         guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
-        drop(attempt, at: side, &context)
+        outgoing[side] = nil
         search.situation[challenger].withheld.append(attempt)
-        if attempt.source == .session {
-            context.session.withhold(
-                attempt.credential, for: attempt.space, owner: attempt.partition,
-                at: search.situation.chain.path(at: challenger))
-        }
+        withhold(attempt, &context)
         return renew(attempt, &context) ?? .send  // guard: no-challenge-repeated-without-login
     }
 
-    private mutating func drop(_ attempt: Attempt, at side: Side, _ context: inout FetchContext) {
-        outgoing[side] = nil
-        context.endAttempt(by: intent.id, in: attempt.space)
+    /// Ends an attempt with a login that was sent unasked and is not wanted at this path: until it is accepted here, it is
+    /// sent only in answer to a challenge. Those that wait to send it choose again.
+    func withhold(_ attempt: Attempt, _ context: inout FetchContext) {
+        if attempt.source == .session {
+            context.session.withhold(
+                attempt.credential, for: attempt.space, owner: attempt.partition,
+                at: search.situation.chain.path(at: attempt.challenger))
+        }
+        context.endAttempt(by: intent.id, in: attempt.space, .refused)  // guard: attempt-withheld
     }
 
     // MARK: Renewal

@@ -135,7 +135,10 @@ extension LoginResolution {
 
     /// Marks the login to the proxy as accepted if the proxy has refused the tunnel for another reason.
     mutating func recordTunnel(_ failure: TransferFailure, _ context: inout FetchContext) {
-        if search.situation.chain.isTunnel, failure.isAfterProxyLogin { acceptTunnel(isProven: true, &context) }
+        let isSOCKS = search.situation.chain.route?.endpoint.type == .socks
+        if search.situation.chain.isTunnel, failure.isAfterProxyLogin(isSOCKS: isSOCKS) {
+            acceptTunnel(isProven: true, &context)
+        }
     }
 
     private mutating func acceptTunnel(isProven: Bool, _ context: inout FetchContext) {
@@ -211,9 +214,10 @@ extension LoginResolution {
 extension TransferFailure {
     /// Whether the proxy has accepted the login and refused the tunnel. 502 and 504 mean that it has tried to connect (RFC
     /// 9110 sections 15.6.3 and 15.6.5).
-    fileprivate var isAfterProxyLogin: Bool {
+    fileprivate func isAfterProxyLogin(isSOCKS: Bool) -> Bool {
         switch cause {
         case .proxyRefused(let status?): [502, 504].contains(status) || TransferResponse.showsAcceptance(status)
+        case .proxyRefused(nil): isSOCKS && !hasUnansweredLogin
         default: false
         }
     }

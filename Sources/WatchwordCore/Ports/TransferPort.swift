@@ -214,6 +214,8 @@ public struct TransferFailure: Error, Sendable, Equatable {
     public var requestBody = RequestBodyState.untouched
     /// Whether a part of the request, or of an unanswered request for a tunnel, was sent on any connection.
     public var hasSentRequest = false
+    /// SOCKS: whether the login was sent, perhaps, and the proxy has not answered it.
+    public var hasUnansweredLogin = false
 
     public init(_ kind: Kind, _ detail: String, cause: Cause? = nil, wireCause: FailureCause? = nil) {
         self.kind = kind
