@@ -348,19 +348,6 @@ import WatchwordProtocol
         #expect(run.last(ids[1])?.authorization == nil)
     }
 
-    @Test("Rule 22: an answer that gets a 401 without a challenge counts as lost")
-    func anAnswerThatGetsA401WithoutAChallengeCountsAsLost() throws {
-        var run = try session()
-        let ids = try crowd(&run) { $0.preemption = .never }
-        for id in ids { run.challenge(id) }
-        #expect(run.transferring == [ids[0]])
-        run.respond(ids[0], 401)
-        #expect(run.transferring.isEmpty)
-        run.now += Limits.knownVerdictWait
-        run.tick()
-        #expect(run.transferring.count == 1)
-    }
-
     @Test("Rule 22: a refusal by a SOCKS proxy is one, and its silence counts as lost")
     func aRefusalByASOCKSProxyIsOne() throws {
         for isRefused in [true, false] {

@@ -34,7 +34,6 @@ LOGINS = [
     ("needs-new-login-on-a-challenge", "hasReusedLogin, asksForLogin", "hasReusedLogin, !hasReusedLogin",
      "Tests/EndToEnd/test_aged_logins.py"),
     ("attempt-refused-by-socks", "failure.cause != .proxyLoginRefused", "true", "WatchwordCoreTests.InFlightAttemptTests"),
-    ("attempt-without-challenge", STATEMENT, "", "WatchwordCoreTests.InFlightAttemptTests"),
     ("attempt-withheld", ".refused", ".none", "WatchwordCoreTests.InFlightAttemptTests"),
     ("needs-new-login", " || hasReusedLogin", "", "Tests/EndToEnd/test_aged_logins.py"),
     ("attempt-of-a-request", "!isTransferring", "exchanges < 0",

@@ -22,13 +22,11 @@ extension LoginResolution {
                     // guard: no-challenge-ends-those-that-wait
                     search.situation.leases.release(.proceed, LeaseSlot(attempt.space), &context)
                 }
-                // The server may have checked the login all the same.
-                context.endAttempt(by: intent.id, in: attempt.space, .lost)  // guard: attempt-without-challenge
                 return nil
             }
             guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
             outgoing[side] = nil
-            context.endAttempt(by: intent.id, in: attempt.space, .lost)
+            context.endAttempt(by: intent.id, in: attempt.space)
             withheldQuestion = nil
             search.situation[challenger].recordRefusal(of: attempt)  // guard: no-challenge-asks-by-the-former
             return choose(question, &context)
