@@ -118,6 +118,8 @@ public enum Limits {
     public static let acceptanceAge = Duration.seconds(2)
     /// The shortest pause between acceptances after which a burst of fetches counts as over.
     public static let shortestAcceptancePause = Duration.milliseconds(50)
+    /// Time without an acceptance after which a burst of fetches counts as over if few of them are under way.
+    public static let pauseBetweenRequests = Duration.milliseconds(5)
     /// Time for which a request counts that ended before its response, because the server may yet check its credential. For
     /// one that this session has seen accepted it is `knownVerdictWait`.
     public static let lostVerdictMemory = Duration.seconds(10)

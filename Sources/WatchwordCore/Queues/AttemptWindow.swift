@@ -38,12 +38,14 @@ struct AttemptWindow: Sendable {
     /// How many requests may be at risk, as long as acceptances arrive.
     private var limit = 0
     private var acceptedAt: Duration?
+    /// The most fetches that were sending or waiting at the same time, in this period and in the one before it.
+    private var peaks = (current: 0, previous: 0, since: Duration.zero)
     private var acceptancePause = Duration.zero
     private(set) var lastSentAt = Duration.zero
 
     var atRisk: Int { requests.count { $0.isAtRisk } }
     /// Whether the window contains nothing that later requests depend on.
-    var isIdle: Bool { requests.isEmpty }
+    var isIdle: Bool { requests.isEmpty && limit <= Limits.unprovenAttempts }
 
     var hasOpen: Bool { requests.contains { $0.endedAt == nil } }
 
@@ -74,6 +76,7 @@ struct AttemptWindow: Sendable {
     }
 
     mutating func send(_ fetch: FetchID, now: Duration) {
+        if hasLapsed(now) { limit = 0 }
         requests.append(Request(fetch: fetch, sentAt: now, isSecondTry: hasUnclear))
         lastSentAt = now
     }
@@ -94,8 +97,22 @@ struct AttemptWindow: Sendable {
     }
 
     private func capacity(_ now: Duration) -> Int {
-        let isFlowing = acceptedAt.map { now - $0 <= acceptancePause } ?? false  // guard: attempt-window-lapses
-        return max(start(now), isFlowing ? limit : 0)
+        max(start(now), hasLapsed(now) ? 0 : limit)
+    }
+
+    /// Whether the burst is over for which the window has grown.
+    private func hasLapsed(_ now: Duration) -> Bool {
+        // The programs of a burst need a moment between a response and the next request; others do not keep it open.
+        let pause = requests.count * 2 < limit ? Limits.pauseBetweenRequests : acceptancePause
+        return acceptedAt.map { now - $0 > pause } ?? true  // guard: attempt-window-lapses
+    }
+
+    private mutating func recordPeak(_ count: Int, _ now: Duration) {
+        let period = Limits.shortestAcceptancePause
+        if now - peaks.since >= period {
+            peaks = (0, now - peaks.since < period * 2 ? peaks.current : 0, now)
+        }
+        peaks.current = max(peaks.current, count)
     }
 
     /// Returns when a request counts no more that ended without a verdict; `nil` if it is open.
@@ -123,12 +140,13 @@ struct AttemptWindow: Sendable {
             requests[earlier].isAtRisk = false
             requests[earlier].isUnclear = false
         }
+        recordPeak(requests.count + waiting, now)
         requests.removeAll { $0.fetch == fetch || !$0.isAtRisk && $0.endedAt != nil }
         note(provenAt: sentAt)
         let current = capacity(now)
         let grows = waiting > 0 && sentAt >= since  // guard: attempt-window-grows-by-its-own-requests
         // guard: attempt-window-shrinks
-        limit = min(grows ? 2 * current : current, 2 * (requests.count + waiting), most)
+        limit = min(grows ? 2 * current : current, 2 * max(peaks.current, peaks.previous), most)
         acceptedAt = now
         acceptancePause = max(Limits.shortestAcceptancePause, (now - sentAt) * 2)
     }
@@ -137,7 +155,6 @@ struct AttemptWindow: Sendable {
     mutating func end(_ fetch: FetchID) {
         guard let index = index(of: fetch) else { return }
         requests.remove(at: index)
-        if requests.isEmpty { limit = 0 }
     }
 
     /// Ends a request that the server may yet check, because its response did not arrive.
@@ -159,7 +176,7 @@ struct AttemptWindow: Sendable {
     /// Forgets requests that ended long ago.
     mutating func expire(now: Duration) {
         requests = requests.filter { endOfMemory($0).map { now < $0 } ?? true }
-        if requests.isEmpty { limit = 0 }
+        if hasLapsed(now) { limit = 0 }
     }
 
     private func index(of fetch: FetchID) -> Int? {
