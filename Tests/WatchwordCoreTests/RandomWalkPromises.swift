@@ -157,9 +157,10 @@ extension RandomWalk {
     }
 
     private mutating func recordSending(of trial: String, _ fetch: FetchID) {
+        let isOpen = accepted[trial].map { now - $0 <= Limits.pauseBetweenRequests } ?? false
         if !unproven.contains(where: { $0.trial == trial }) {
             let isFresh = accepted[trial].map { now - $0 < Limits.acceptanceAge } ?? false
-            windows[trial] = isFresh ? Limits.unprovenAttempts : 1
+            windows[trial] = max(isOpen ? windows[trial] ?? 1 : 1, isFresh ? Limits.unprovenAttempts : 1)
         }
         unproven.append((fetch, trial, now))
         let sent = unproven.filter { $0.trial == trial }
