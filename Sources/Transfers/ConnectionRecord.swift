@@ -82,3 +82,14 @@ struct ConnectionRecord {
 
     mutating func recordEndPoint(on easy: EasyHandle) { serverEndPoint = ServerEndPoint.hash(on: easy) }
 }
+
+/// The connection that the request was sent on. libcurl sends it again by itself if a kept one ends without a response.
+enum ConnectionUse: Equatable {
+    /// The request was not sent.
+    case none
+    case new
+    /// Made by an earlier transfer, which had logged in, perhaps.
+    case kept(hasLogin: Bool)
+    /// It was kept, and has ended without a response.
+    case ended(hadLogin: Bool)
+}

@@ -21,14 +21,7 @@ final class CurlTransfer {
     private var hasDroppedExpectation = false
     /// The size of the header sections up to the end of an interim response to CONNECT, until the next status line was read.
     private var interimBytes: Int?
-    /// Whether the request was sent on a connection that had logged in earlier. Then libcurl must not send it again on a new one,
-    /// which would log in.
-    private(set) var hasReusedLogin = false
-    private var hasReusedConnection = false
-    /// Whether the connection leads through the proxy to the server.
-    private(set) var hasTunnel = false
-    /// Whether the kept connection has ended without a response.
-    private var hasEndedConnection = false
+    private var use = ConnectionUse.none
     /// Why a callback stopped the transfer.
     private(set) var stopped: TransferFailure.Kind?
     /// Delivers a response whose body is awaited, after a while; see `TransferOptions.awaitsBody`.
@@ -229,7 +222,7 @@ final class CurlTransfer {
     func mayConnect(to address: UnsafePointer<curl_sockaddr>) -> Bool {
         // guard: address-after-resolution
         // guard: needs-new-login
-        if request.options.needsOldConnection || hasReusedLogin {  // guard: needs-old-connection
+        if request.options.needsOldConnection || use == .kept(hasLogin: true) {  // guard: needs-old-connection
             stopped = .connectionLost
             return false
         }
@@ -250,33 +243,35 @@ final class CurlTransfer {
             connections.isBound(easy, to: request.boundEndPoint)
         else { return false }
         // libcurl repeats the request on another kept connection, which may have ended as well, and gives up after five.
-        hasEndedConnection = hasReusedConnection && headers.status == 0
-        if hasEndedConnection {
-            if hasReusedLogin { stopped = .connectionLost }  // guard: needs-new-login-at-once
+        if case .kept(let hasLogin) = use, headers.status == 0 {
+            use = .ended(hadLogin: hasLogin)
+            if hasLogin { stopped = .connectionLost }  // guard: needs-new-login-at-once
             return false
         }
+        let isLoggedIn = request.usesTunnel || !request.handshakes.isEmpty
         if easy.number(CURLINFO_NUM_CONNECTS) == 0 {
-            hasReusedConnection = true
-            if request.usesTunnel || !request.handshakes.isEmpty {
-                hasReusedLogin = request.value.identity != .none
-                report(.reusesConnection)
-            }
-        } else if request.usesTunnel, request.url.origin.scheme == .http {
-            report(.opensTunnel)
+            use = .kept(hasLogin: isLoggedIn && request.value.identity != .none)
+            if isLoggedIn { report(.reusesConnection) }
+        } else {
+            use = .new
+            if request.usesTunnel, request.url.origin.scheme == .http { report(.opensTunnel) }
         }
         return true
     }
 
-    private func report(_ event: TransferEvent) {
-        if event == .opensTunnel || event == .reusesConnection { hasTunnel = true }
-        readyResponses.events.append((self, event))
-    }
+    /// Whether the connection leads through the proxy to the server.
+    var hasTunnel: Bool { use != .none || connections.origin != nil }
+
+    /// Whether the transfer must not log in anew, although a login of the connection has ended: that would be another attempt.
+    var hasLostLogin: Bool { use == .kept(hasLogin: true) || use == .ended(hadLogin: true) }
+
+    private func report(_ event: TransferEvent) { readyResponses.events.append((self, event)) }
 
     /// Whether the transfer has to start again on a new connection. Nothing of its request was sent on the old one, which libcurl
     /// has closed.
     private func needsAnotherConnection(after code: CURLcode) -> Bool {
-        code == CURLE_ABORTED_BY_CALLBACK && stopped == nil && (connections.hasStrayInput || hasEndedConnection)
-            && !hasLeftConnection
+        code == CURLE_ABORTED_BY_CALLBACK && !hasLeftConnection
+            && (connections.hasStrayInput || use == .ended(hadLogin: false))
     }
 
     /// Whether the server refuses to be asked before the body is sent (RFC 9110 section 10.1.1), and has closed the connection.
@@ -303,8 +298,7 @@ final class CurlTransfer {
         head = ResponseHead(job.request)
         connections = ConnectionRecord(job.request, connections.certificate)
         body = ResponseBody(job, login)
-        (decoder, stopped, tunnelBytes) = (nil, nil, 0)
-        (hasReusedLogin, hasReusedConnection, hasTunnel) = (false, false, false)
+        (decoder, stopped, tunnelBytes, use) = (nil, nil, 0, .none)
         try easy.set(CURLOPT_FRESH_CONNECT, true)
         try easy.set(CURLOPT_TIMEOUT_MS, max(1, (request.timeout - timing.elapsed()).wholeMilliseconds))
     }
@@ -323,7 +317,7 @@ final class CurlTransfer {
             answeredBytes = easy.number(CURLINFO_REQUEST_SIZE)
             listen(headers.status >= 200 && head.isFinalPeer)
             if head.headers.status == 401 { connections.recordEndPoint(on: easy) }
-            if hasReusedLogin, asksForLogin {  // guard: needs-new-login-on-a-challenge
+            if use == .kept(hasLogin: true), asksForLogin {  // guard: needs-new-login-on-a-challenge
                 stopped = .connectionLost
                 return false
             }
@@ -395,39 +389,5 @@ final class CurlTransfer {
 
     private var hasSafeContentCoding: Bool {
         !job.request.options.decompresses || !head.hasBody(for: job.request.method) || head.headers.hasSafeContentCoding
-    }
-}
-
-/// The transfers whose responses are ready for delivery, or have begun, or have ended after 101. Filled by the callbacks.
-final class ReadyResponses {
-    var transfers: [CurlTransfer] = []
-    /// The transfers with a challenge or a redirect, whose body may be missing yet.
-    var intermediate: [CurlTransfer] = []
-    var ended: [CurlTransfer] = []
-    /// Those whose body is awaited.
-    var begun: [CurlTransfer] = []
-    var events: [(transfer: CurlTransfer, event: TransferEvent)] = []
-}
-
-extension SharedRequest {
-    /// The speed below which the transfer fails. A streamed body has a default limit, so that it cannot stall forever.
-    var slowest: LowSpeed? {
-        let options = value.options
-        if options.switchesProtocol { return nil }
-        if let limit = options.lowSpeed { return limit }
-        return options.delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil
-    }
-
-    /// Whether the method is safe (RFC 9110 section 9.2.1).
-    var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(value.method) }
-}
-
-extension EasyHandle {
-    var httpVersion: String {
-        switch number(CURLINFO_HTTP_VERSION) {
-        case Int(CURL_HTTP_VERSION_1_0): "1.0"
-        case Int(CURL_HTTP_VERSION_2_0): "2"
-        default: "1.1"
-        }
     }
 }

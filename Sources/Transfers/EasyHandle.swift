@@ -170,3 +170,13 @@ extension Secret {
         }
     }
 }
+
+extension EasyHandle {
+    var httpVersion: String {
+        switch number(CURLINFO_HTTP_VERSION) {
+        case Int(CURL_HTTP_VERSION_1_0): "1.0"
+        case Int(CURL_HTTP_VERSION_2_0): "2"
+        default: "1.1"
+        }
+    }
+}

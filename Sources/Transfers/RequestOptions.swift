@@ -209,3 +209,16 @@ extension TrustPolicy {
         }
     }
 }
+
+extension SharedRequest {
+    /// The speed below which the transfer fails. A streamed body has a default limit, so that it cannot stall forever.
+    var slowest: LowSpeed? {
+        let options = value.options
+        if options.switchesProtocol { return nil }
+        if let limit = options.lowSpeed { return limit }
+        return options.delivery == .fromHeader ? LowSpeed(bytesPerSecond: 1, seconds: EngineLimits.stallSeconds) : nil
+    }
+
+    /// Whether the method is safe (RFC 9110 section 9.2.1).
+    var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(value.method) }
+}

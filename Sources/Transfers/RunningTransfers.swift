@@ -94,3 +94,14 @@ struct RunningTransfers {
         }
     }
 }
+
+/// The transfers whose responses are ready for delivery, or have begun, or have ended after 101. Filled by the callbacks.
+final class ReadyResponses {
+    var transfers: [CurlTransfer] = []
+    /// The transfers with a challenge or a redirect, whose body may be missing yet.
+    var intermediate: [CurlTransfer] = []
+    var ended: [CurlTransfer] = []
+    /// Those whose body is awaited.
+    var begun: [CurlTransfer] = []
+    var events: [(transfer: CurlTransfer, event: TransferEvent)] = []
+}

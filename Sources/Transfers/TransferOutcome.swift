@@ -223,7 +223,7 @@ extension CurlTransfer {
             cause = head.framingProblem == nil ? .badContentCoding : .malformedHeader
         }
         return TransferFailure(
-            kind, limitText(kind), cause: kind == .connectionLost && hasReusedLogin ? .loginConnectionEnded : nil,
+            kind, limitText(kind), cause: kind == .connectionLost && hasLostLogin ? .loginConnectionEnded : nil,
             wireCause: cause)
     }
 

@@ -101,8 +101,7 @@ struct FetchMachine: Sendable {
             (.needingBody, .aborted(let failure)):
             abort(failure, .none, &context)
         // No other state waits for these events.
-        case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn),
-            (_, .unanswered),
+        case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn), (_, .unanswered),
             (_, .notAsked), (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained),
             (_, .supplied), (_, .resumed),
             (.finished, .aborted):
