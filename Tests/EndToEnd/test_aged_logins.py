@@ -108,7 +108,7 @@ class Restarting:
 
     def _open(self, connection, number):
         self.open.append(connection)
-        return connection
+        return super()._open(connection, number)
 
     def restart(self):
         for connection in self.open:
@@ -127,7 +127,11 @@ class RestartingProxy(Restarting, ForwardProxy):
     pass
 
 
-@pytest.mark.parametrize("place", ["server", "server, at the next request", "server, which asks again", "proxy", "proxy, which asks again", "tunnel"])
+class RestartingTlsServer(Restarting, TlsServer):
+    pass
+
+
+@pytest.mark.parametrize("place", ["server", "server, at the next request", "server, which asks again", "proxy", "proxy, which asks again", "tunnel", "tunnel, at the next request"])
 def test_rule_22_connections_that_end_with_the_old_password_cost_three_failed_logins(stage, certificates, place):
     """The broker cannot know that the fetches have to log in again before it has sent their requests."""
     old, new, user = stage.secret(), stage.secret(), f"{DOMAIN}\\bob"
@@ -139,7 +143,7 @@ def test_rule_22_connections_that_end_with_the_old_password_cost_three_failed_lo
         check = NtlmCheck(stage.folder, {"bob": old}, proxy=True, handler=lambda request: time.sleep(0.05))
         guarded = stage.server(RestartingProxy(check))
         configuration += f'[proxy]\nurl = "{guarded.url}"\n'
-        origin = stage.server(TlsServer(certificates) if place == "tunnel" else lambda request: response(200, b"welcome"))
+        origin = stage.server(RestartingTlsServer(certificates) if place.startswith("tunnel") else lambda request: response(200, b"welcome"))
     broker = stage.configured(configuration, "--ca-file", str(certificates / "ca.pem"))
     asked = stage.client(broker=broker, answer=lambda challenge: password_answer(user, old))
     assert asked.fetch(origin.url)["result"]["status"] == 200
@@ -150,7 +154,8 @@ def test_rule_22_connections_that_end_with_the_old_password_cost_three_failed_lo
     changed = NtlmCheck(stage.folder, {"bob": new}, proxy=check.proxy, handler=check.handler)
     guarded.handler = changed
     if "next" in place:
-        guarded.ended = guarded.connections
+        ending = origin if place.startswith("tunnel") else guarded
+        ending.ended = ending.connections
     elif "again" not in place:
         guarded.restart()
     run(stage.client(broker=broker), origin.url, user, new)

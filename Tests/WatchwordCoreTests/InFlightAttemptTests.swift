@@ -488,6 +488,18 @@ import WatchwordProtocol
         #expect(ids[3...].allSatisfy { run.last($0)?.handshake == nil })
     }
 
+    @Test("Rule 22: a kept connection that ends after the login was refused does not lead to another one")
+    func aKeptConnectionThatEndsAfterTheRefusal() throws {
+        var run = try session("NTLM", age: .seconds(1))
+        let ids = try crowd(&run, 5)
+        for id in ids { run.challenge(id, "NTLM") }
+        run.report(ids[2], .reusesConnection)
+        run.challenge(ids[0], "NTLM")
+        #expect(run.asking == [ids[0]])
+        run.fail(ids[2], TransferFailure(.connectionLost, "detail", cause: .loginConnectionEnded))
+        #expect(run.last(ids[2])?.handshake == nil)
+    }
+
     @Test("Rule 22: a tunnel is the verdict on the login to the proxy, however slow the server is")
     func aTunnelIsTheVerdictOnTheLoginToTheProxy() throws {
         var run = TableRun(proxy: wayOut)

@@ -92,7 +92,7 @@ CHALLENGES = [
      "WatchwordCoreTests.UnaskedCredentialTests"),
     ("former-realm", "!site.realms", "site.realms", "WatchwordCoreTests.AcceptedStrengthTests"),
     ("digest-second-try", "isPreemptive || isAccepted", "isPreemptive && isAccepted", "WatchwordCoreTests.RememberedNonceTests"),
-    ("digest-no-second-try-after-a-refusal", "context.refusals.hasRefused(", "context.now < .zero && context.refusals.hasRefused(",
+    ("digest-no-second-try-after-a-refusal", "!isRefusedMeanwhile(attempt, context), ", "",
      "WatchwordCoreTests.RememberedNonceTests"),
     ("digest-one-second-try", "!requests.contains(where: \\.isSecondTry)", "true", "WatchwordCoreTests.RememberedNonceTests"),
     ("stale-limit", " else", " + 5 else", "WatchwordCoreTests.DigestFetchTests"),

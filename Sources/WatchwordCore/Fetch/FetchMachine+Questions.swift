@@ -121,7 +121,7 @@ extension FetchMachine {
                 logins.bindAgain(serverEndPoint) ?? logins.technicalFailure(FetchFailure(failure), &context)
         case .loginConnectionEnded:
             guard logins.search.situation.beginRound() else { return nil }
-            logins.outgoing.requireNewConnection()
+            logins.logInAgain(context)
             resolution = .send
         case .ntlmChallengeUnusable, .ntlmNotContinued:
             resolution = logins.technicalFailure(FetchFailure(failure), &context)

@@ -93,10 +93,27 @@ extension LoginResolution {
         }
         for other in Side.allCases where other != admitted {
             guard let attempt = outgoing[other] else { continue }
-            let isRefused = context.refusals.hasRefused(
-                attempt.credential, in: attempt.space, search.situation.steering(to: attempt.challenger),
-                since: intent.refusalBaseline)
-            if attempt.isPreemptive || isRefused { outgoing[other] = nil }
+            if attempt.isPreemptive || isRefusedMeanwhile(attempt, context) { outgoing[other] = nil }
+        }
+    }
+
+    /// Whether the server has refused the credential to another fetch since this one began.
+    func isRefusedMeanwhile(_ attempt: Attempt, _ context: FetchContext) -> Bool {
+        context.refusals.hasRefused(
+            attempt.credential, in: attempt.space, search.situation.steering(to: attempt.challenger),
+            since: intent.refusalBaseline)
+    }
+
+    /// Makes the next request log in anew, because the connection that had logged in has ended.
+    mutating func logInAgain(_ context: FetchContext) {
+        for side in Side.allCases {
+            guard let attempt = outgoing[side] else { continue }
+            // guard: login-again-refused-meanwhile
+            if isRefusedMeanwhile(attempt, context) {
+                outgoing[side] = nil
+            } else {
+                outgoing[side]?.needsNewConnection = true
+            }
         }
     }
 

@@ -48,10 +48,7 @@ extension LoginResolution {
         }
         // Another fetch may have learned meanwhile that the password is wrong.
         // guard: digest-no-second-try-after-a-refusal
-        let isRefused = context.refusals.hasRefused(
-            attempt.credential, in: attempt.space, search.situation.steering(to: attempt.challenger),
-            since: intent.refusalBaseline)
-        if !isRefused, let fresh = attempt.secondTry(offers) {
+        if !isRefusedMeanwhile(attempt, context), let fresh = attempt.secondTry(offers) {
             context.endAttempt(by: intent.id, in: attempt.space, .unclear)
             return self.attempt(attempt.candidate, for: fresh, in: attempt.space, question, &context)
         }

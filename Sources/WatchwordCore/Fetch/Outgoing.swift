@@ -32,10 +32,6 @@ struct Outgoing: Sendable, Equatable {
         }
     }
 
-    mutating func requireNewConnection() {
-        for side in Side.allCases { self[side]?.needsNewConnection = true }
-    }
-
     /// The attempt with a connection-level login (NTLM, Negotiate), if there is one.
     var handshake: (attempt: Attempt, side: Side)? {
         if server?.challenge.isHandshake == true, let server { return (server, .server) }

@@ -38,8 +38,6 @@ struct AttemptWindow: Sendable {
     /// How many requests may be at risk, as long as acceptances arrive.
     private var limit = 0
     private var acceptedAt: Duration?
-    /// The most fetches that were sending or waiting at the same time, in this period and in the one before it.
-    private var peaks = (current: 0, previous: 0, since: Duration.zero)
     private var acceptancePause = Duration.zero
     private(set) var lastSentAt = Duration.zero
 
@@ -107,14 +105,6 @@ struct AttemptWindow: Sendable {
         return acceptedAt.map { now - $0 > pause } ?? true  // guard: attempt-window-lapses
     }
 
-    private mutating func recordPeak(_ count: Int, _ now: Duration) {
-        let period = Limits.shortestAcceptancePause
-        if now - peaks.since >= period {
-            peaks = (0, now - peaks.since < period * 2 ? peaks.current : 0, now)
-        }
-        peaks.current = max(peaks.current, count)
-    }
-
     /// Returns when a request counts no more that ended without a verdict; `nil` if it is open.
     private func endOfMemory(_ request: Request) -> Duration? {
         // guard: attempt-lost-of-known
@@ -140,13 +130,11 @@ struct AttemptWindow: Sendable {
             requests[earlier].isAtRisk = false
             requests[earlier].isUnclear = false
         }
-        recordPeak(requests.count + waiting, now)
         requests.removeAll { $0.fetch == fetch || !$0.isAtRisk && $0.endedAt != nil }
         note(provenAt: sentAt)
         let current = capacity(now)
         let grows = waiting > 0 && sentAt >= since  // guard: attempt-window-grows-by-its-own-requests
-        // guard: attempt-window-shrinks
-        limit = min(grows ? 2 * current : current, 2 * max(peaks.current, peaks.previous), most)
+        limit = min(grows ? 2 * current : current, most)
         acceptedAt = now
         acceptancePause = max(Limits.shortestAcceptancePause, (now - sentAt) * 2)
     }
