@@ -144,6 +144,8 @@ def test_rule_22_connections_that_end_with_the_old_password_cost_three_failed_lo
         guarded = stage.server(RestartingProxy(check))
         configuration += f'[proxy]\nurl = "{guarded.url}"\n'
         origin = stage.server(RestartingTlsServer(certificates) if place.startswith("tunnel") else lambda request: response(200, b"welcome"))
+        if place.startswith("tunnel"):
+            origin.handler = lambda request: time.sleep(0.05) or response(200, b"welcome")
     broker = stage.configured(configuration, "--ca-file", str(certificates / "ca.pem"))
     asked = stage.client(broker=broker, answer=lambda challenge: password_answer(user, old))
     assert asked.fetch(origin.url)["result"]["status"] == 200

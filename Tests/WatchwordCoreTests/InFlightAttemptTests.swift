@@ -367,6 +367,23 @@ import WatchwordProtocol
         }
     }
 
+    @Test("Rule 22: a fetch that waits to log in at the server is no attempt at the proxy")
+    func aFetchThatWaitsForTheServerIsNoAttemptAtTheProxy() throws {
+        var run = TableRun(proxy: wayOut)
+        let first = try run.fetch("http://h/a/")
+        run.challengeFromProxy(first)
+        run.answer(first, user: "out", "pw")
+        run.challenge(first)
+        run.answer(first, user: "bob", "old")
+        run.respond(first, 200)
+        run.now = Limits.acceptanceAge
+        run.respond(try run.fetch("http://j/"), 200)
+        let ids = try (1...6).map { try run.fetch("http://h/a/\($0)", client: $0) }
+        #expect(run.transferring == [ids[0]])
+        let other = try run.fetch("http://j/", client: 7)
+        #expect(run.transferring == [ids[0], other])
+    }
+
     @Test("Rule 22: an aged password of a proxy costs one failed login")
     func anAgedPasswordOfAProxyCostsOneFailedLogin() throws {
         for url in ["http://h/a/", "https://h/a/"] {

@@ -38,7 +38,7 @@ LOGINS = [
     ("attempt-withheld", ".refused", ".none", "WatchwordCoreTests.AgedCredentialTests"),
     ("needs-new-login", " || use == .kept(hasLogin: true)", "", "Tests/EndToEnd/test_aged_logins.py"),
     ("attempt-of-a-request", "!isTransferring", "exchanges < 0",
-     "WatchwordCoreTests.(AgedCredentialTests|CoalescingTests|RandomWalkTests)"),
+     "WatchwordCoreTests.AgedCredentialTests"),
     ("attempt-lost-of-known", "provenAt == nil || request.isUnclear", "true", "WatchwordCoreTests.InFlightAttemptTests"),
     ("attempt-lost-own", "$0.isLost", "!$0.isLost", "WatchwordCoreTests.InFlightAttemptTests"),
     ("attempt-lost", "failure.mayHaveSentLogin ? .lost : .none", ".none",
