@@ -220,4 +220,18 @@ import WatchwordProtocol
         }
         #expect(messages(server) == [1, 3] && server.heard.count == 1)
     }
+
+    /// At a proxy, a new connection would log in before the transfer could stop it.
+    @Test("Rule 22: after a kept connection has ended with the request, the transfer makes no other one")
+    func noOtherConnectionIsMade() async throws {
+        let rounds: [ScriptedServer.Reply] = [.bytes(Self.challenge(.server, Self.type2())), okay]
+        let server = ScriptedServer(rounds + [.close], [.hold])
+        defer { server.stop() }
+        try await withEngine { engine in
+            #expect(await engine.exchange(request(.server, server.port)).text == "ok")
+            let failure = await engine.exchange(request(.server, server.port)).failure
+            #expect(failure?.cause == .loginConnectionEnded)
+        }
+        #expect(messages(server) == [1, 3] && server.heard.count == 1)
+    }
 }

@@ -36,7 +36,7 @@ LOGINS = [
     ("login-again-refused-meanwhile", "isRefusedMeanwhile(attempt, context)", "attempt.isPreemptive && attempt.isAccepted",
      "WatchwordCoreTests.AgedCredentialTests"),
     ("attempt-withheld", ".refused", ".none", "WatchwordCoreTests.AgedCredentialTests"),
-    ("needs-new-login", " || use == .kept(hasLogin: true)", "", "Tests/EndToEnd/test_aged_logins.py"),
+    ("needs-new-login", " || use == .kept(hasLogin: true)", "", "TransfersTests.NTLMAttemptOnTheWireTests"),
     ("attempt-of-a-request", "!isTransferring", "exchanges < 0",
      "WatchwordCoreTests.AgedCredentialTests"),
     ("attempt-lost-of-known", "provenAt == nil || request.isUnclear", "true", "WatchwordCoreTests.InFlightAttemptTests"),
