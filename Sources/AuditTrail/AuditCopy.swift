@@ -4,7 +4,7 @@ internal import WatchwordProtocol
 /// Copies records of rotated files of the audit log into a smaller file.
 enum AuditCopy {
     private static let bufferBytes = 64 << 10
-    /// Records are shorter; what is longer is no record, and is not copied.
+    /// Records are shorter. Longer lines are damaged, and not copied.
     private static let longestLine = 16 << 10
 
     /// Copies the records of all files (open descriptors), the oldest first, without those that exceed their share of `budget` bytes.

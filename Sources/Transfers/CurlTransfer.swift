@@ -184,8 +184,8 @@ final class CurlTransfer {
         return head.passesRefusalByte()
     }
 
-    /// Whether libcurl has to be kept from seeing a line of an interim response to CONNECT: it takes the end and the fields of
-    /// that response for those of the final one.
+    /// Whether a line of an interim response to CONNECT must be hidden from libcurl, which takes the end and the fields of that
+    /// response for those of the final one.
     func hidesLine() -> Bool {
         guard head.isInterimOfTunnel, !headers.isAtStart, interimBytes == nil else { return false }
         guard headers.isComplete else { return true }
@@ -262,7 +262,7 @@ final class CurlTransfer {
     /// Whether the connection leads through the proxy to the server.
     var hasTunnel: Bool { use != .none || connections.origin != nil }
 
-    /// Whether the transfer must not log in anew, although a login of the connection has ended: that would be another attempt.
+    /// Whether the connection that had logged in has ended, so that the request would log in again: that is another attempt.
     var hasLostLogin: Bool { use == .kept(hasLogin: true) || use == .ended(hadLogin: true) }
 
     private func report(_ event: TransferEvent) { readyResponses.events.append((self, event)) }
