@@ -15,7 +15,7 @@ from rig.broker import Broker  # noqa: E402
 from rig.client import Client  # noqa: E402
 from rig.fixtures import *  # noqa: E402, F403
 from rig.keyring import Keyring, build_git_helper  # noqa: E402
-from rig.scripted import ScriptedServer  # noqa: E402
+from rig.scripted import ScriptedServer, basic_server  # noqa: E402
 
 STARTED = time.monotonic()
 
@@ -81,6 +81,13 @@ class Stage:
         server = server_or_handler if hasattr(server_or_handler, "wire") else ScriptedServer(server_or_handler)
         self.servers.append(server)
         return server
+
+    def protected(self, user="bob", **more):
+        """Returns a server that requires a login with Basic, and its password; further arguments are those of basic_server."""
+        password = self.secret()
+        server = self.server(basic_server(user, password, **more))
+        self.allow(password, server)
+        return server, password
 
     def watch(self, *servers):
         """Adds servers that outlive the test, such as those of the session: at the end, their records are searched for secrets,

@@ -12,7 +12,7 @@ from rig.agents import RunningAgent, askpass
 from rig.bodies import eventually
 from rig.desktop import AGENT, Desktop
 from rig.dying import basic
-from rig.scripted import ScriptedServer, basic_server, response
+from rig.scripted import ScriptedServer, response
 from rig.subjects import Relay, flatpak
 from rig.terminal import Terminal
 from test_agent_logins import two_logins
@@ -43,9 +43,7 @@ def started(stage):
 @pytest.fixture
 def site(stage):
     """A server, and its password."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, "Staff"))
-    stage.allow(password, server)
+    server, password = stage.protected()
     return server, password
 
 
@@ -109,8 +107,7 @@ def test_zenity_lists_the_details_of_a_server_and_closes(stage, started, desktop
     started(stage.broker(), desktop, "--fallback", "zenity")
     client = stage.client(delivery=None)
     fetch = ask(client, server.url)
-    desktop.hear("It is self-signed")
-    desktop.hear("Trust once")
+    desktop.hear_all("It is self-signed", "Trust once")
     desktop.picture("zenity-trust")
     desktop.has_keyboard("Watchword")
     desktop.key("Escape")
@@ -161,8 +158,7 @@ def test_zenity_asks_for_consent(stage, started, desktop, guest):
     broker = stage.broker()
     started(broker, desktop, "--fallback", "zenity")
     program = guest(broker)
-    desktop.hear("Let “org.example.Maps” use your login?")
-    desktop.hear("Allow once")
+    desktop.hear_all("Let “org.example.Maps” use your login?", "Allow once")
     desktop.picture("zenity-consent")
     desktop.has_keyboard("Watchword")
     desktop.key("Home", "space", "Return")
@@ -220,9 +216,7 @@ def screen(tmp_path):
 
 def test_pinentry_asks_at_the_terminal(stage, started, screen):
     """The server's text is wider than the terminal."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, "Staff %41 " + "x" * 100))
-    stage.allow(password, server)
+    server, password = stage.protected(realm="Staff %41 " + "x" * 100)
     started(stage.broker(), None, "--fallback", "pinentry", environment=screen.environment)
     client = stage.client(delivery=None)
     fetch = ask(client, server.url)
@@ -235,9 +229,7 @@ def test_pinentry_asks_at_the_terminal(stage, started, screen):
 
 def test_pinentry_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, started, screen):
     """pinentry exits on a description of more than 1,000 bytes."""
-    password = stage.secret()
-    server = stage.server(basic_server("my_bob", password, "\u00f0" * 400))
-    stage.allow(password, server)
+    server, password = stage.protected("my_bob", realm="\u00f0" * 400)
     started(stage.broker(), None, "--fallback", "pinentry", environment=screen.environment)
     client = stage.client(delivery=None)
     fetch = ask(client, f"http://pay_pal.{'a' * 63}.{'b' * 63}.{'c' * 63}.evil.localhost:{server.port}/{'%25' * 400}")
@@ -363,13 +355,11 @@ def test_the_terminal_asks_for_consent(at_terminal, guest):
     terminal, broker = at_terminal
     program = guest(broker)
     terminal.expect("Let “org.example.Maps” use your login?")
-    terminal.expect("or [0]: ")
-    terminal.type("1\n")
+    terminal.answer({"or [0]: ": "1"})
     assert program.read()["result"]["status"] == 200
     terminal.shown = b""
     guest(broker)
-    terminal.expect("or [0]: ")
-    terminal.type("\n")
+    terminal.answer({"or [0]: ": ""})
     for _ in range(2):
         result = program.read()["result"]
         assert (result["status"], result["noRespondent"]) == (401, "consentDenied"), "no further question is shown"
@@ -381,15 +371,13 @@ def test_the_terminal_asks_without_showing_the_password(stage, site):
     with agent_at_terminal(stage.broker()) as terminal:
         client = stage.client(delivery=None)
         fetch = ask(client, server.url)
-        terminal.expect("The server says: “Staff”")
-        terminal.expect("User: ")
+        terminal.expect("The server says: “Staff”", "User: ")
         client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
         terminal.expect("No longer needed.")
         fetch = ask(client, server.url)
         terminal.expect("User: ", times=2)
         terminal.type("bob\n")
-        terminal.expect("Password of bob: ")
-        terminal.type(password + "\n")
+        terminal.answer({"Password of bob: ": password})
         assert answered(client, fetch) == 200
     # All that was shown has been read at the end of the agent.
     assert password.encode() not in terminal.shown
@@ -400,9 +388,7 @@ def test_at_the_terminal_the_name_of_a_saved_login_is_enough(stage, gnome):
     with agent_at_terminal(stage.broker(environment=gnome.for_broker)) as terminal:
         client = stage.client(delivery=None)
         fetch = ask(client, server.url)
-        terminal.expect("Saved logins: ")
-        terminal.expect("Type one of these names to use it.")
-        terminal.expect("User: ")
-        terminal.type("alice\n")
+        terminal.expect("Saved logins: ", "Type one of these names to use it.")
+        terminal.answer({"User: ": "alice"})
         assert answered(client, fetch) == 200
     assert b"Password" not in terminal.shown and server.authorizations == [None, basic("alice", password)]

@@ -68,8 +68,7 @@ def test_a_proxy_is_named_as_a_proxy(stage, started, desktop, squid, nginx, acco
     agent, client = started(broker), stage.client(delivery=None)
     fetch = ask(client, f"http://127.0.0.1:{nginx.port}/open.txt")
     agent.window("Log In")
-    desktop.hear(f"Log in to the proxy localhost:{squid.ports[scheme]}")
-    desktop.hear("The proxy says: “Proxy”")
+    desktop.hear_all(f"Log in to the proxy localhost:{squid.ports[scheme]}", "The proxy says: “Proxy”")
     desktop.hear("User", role="text", focused=True)
     desktop.type(user)
     desktop.key("Tab")
@@ -117,9 +116,7 @@ def test_a_stored_login_is_offered_and_used(stage, started, desktop, kerberos_us
 
 def two_logins(stage, gnome):
     """A server with the user alice, and two logins for it in the keyring, neither of which is the default."""
-    password = stage.secret()
-    server = stage.server(basic_server("alice", password))
-    stage.allow(password, server)
+    server, password = stage.protected("alice")
     for user, secret in (("bob", stage.secret()), ("alice", password)):
         gnome.put(secret, **description(server, user))
     return server, password

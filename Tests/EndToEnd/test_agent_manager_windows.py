@@ -9,7 +9,6 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.desktop import Desktop
 from rig.keyring import SCHEMA
-from rig.scripted import basic_server
 from rig.subjects import Consenter, Relay, flatpak
 
 pytestmark = pytest.mark.tier3("windows")
@@ -59,9 +58,7 @@ def rows(desktop, title):
 
 
 def test_a_login_is_added_to_the_keyring_and_used(stage, opened, desktop, gnome):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, "Staff"))
-    stage.allow(password, server)
+    server, password = stage.protected()
     broker = stage.broker(environment=gnome.for_broker)
     client, manager = stage.client(delivery=None), opened(broker)
     desktop.hear("No Saved Logins")
@@ -187,9 +184,7 @@ def test_a_locked_keyring_is_unlocked(stage, opened, desktop):
 
 def test_a_permission_is_revoked(stage, opened, desktop):
     """The sandboxed program is asked about by a scripted agent, because only the manager's windows are tested here."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, "Staff"))
-    stage.allow(password, server)
+    server, password = stage.protected()
     broker = stage.broker()
     client = stage.client(delivery=None)
     stage.clients.append(Consenter(broker.socket, "session"))
@@ -210,8 +205,7 @@ def test_a_permission_is_revoked(stage, opened, desktop):
         desktop.picture("permissions")
         manager.press(f"Revoke the decision about org.example.Maps: “bob” at http://127.0.0.1:{server.port}")
         eventually(lambda: client.call("grant/list")["result"]["grants"] == [], desktop.summary)
-        desktop.hear("No Permissions")
-        desktop.hear("Revoked. You will be asked again.")
+        desktop.hear_all("No Permissions", "Revoked. You will be asked again.")
     finally:
         sandbox.close()
 

@@ -4,7 +4,6 @@ import subprocess
 
 import pytest
 
-from rig.agents import RunningAgent
 from rig.terminal import Shell
 from test_agent_looks import EXAMPLES, GERMAN, SCREEN, Shower
 from test_agent_translations import check, pseudo, strings  # noqa: F401
@@ -99,9 +98,7 @@ def test_ssh_keygen_gets_a_passphrase_typed_into_the_window(stage, started, desk
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", secret, "-f", str(key)], check=True, stdin=subprocess.DEVNULL)
     reading = ask(agent, "ssh-keygen", "-y", "-f", str(key))
     agent.window("Prompt")
-    desktop.hear("“ssh-keygen” asks:")
-    desktop.hear("Enter passphrase:")
-    desktop.hear("The name of the program and its text are not verified.")
+    desktop.hear_all("“ssh-keygen” asks:", "Enter passphrase:", "The name of the program and its text are not verified.")
     desktop.hear("Answer", role="password text", focused=True)
     # Enter in the empty field sends nothing.
     desktop.key("Return")

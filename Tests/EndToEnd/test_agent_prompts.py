@@ -181,13 +181,11 @@ def test_the_terminal_of_the_desktop_agent_shows_a_prompt(stage, tools):  # noqa
     with agent_at_terminal(broker) as terminal:
         asking = ask(broker, tools, "Passphrase: ")
         terminal.expect("asks:")
-        terminal.expect("Your answer: ")
-        terminal.type(secret + "\n")
+        terminal.answer({"Your answer: ": secret})
         assert asking.communicate(timeout=30) == (secret.encode() + b"\n", b"")
         confirming = ask(broker, tools, "Use the key?", SSH_ASKPASS_PROMPT="confirm")
         terminal.expect("1  Yes")
-        terminal.expect("Which one? ")
-        terminal.type("1\n")
+        terminal.answer({"Which one? ": "1"})
         assert confirming.communicate(timeout=30) == (b"yes\n", b"")
         informing = ask(broker, tools, "Touch the token", SSH_ASKPASS_PROMPT="none")
         terminal.expect("Touch the token")
@@ -252,8 +250,7 @@ def test_the_terminal_agent_stops_the_prompts_of_a_program(terminal_agent, tools
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     terminal.expect("(Ctrl-D to cancel): ", times=2)
     terminal.type("\x04")
-    terminal.expect("? y/N: ")
-    terminal.type("y\n")
+    terminal.answer({"? y/N: ": "y"})
     assert second.wait(30) == 1
     third = ask(broker, tools, "third")
     assert b"prompts of this program are stopped" in third.communicate(timeout=30)[1]

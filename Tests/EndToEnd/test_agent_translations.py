@@ -13,7 +13,7 @@ from rig.catalogues import compiled
 from rig.desktop import Desktop
 from test_agent import EXAMPLES, question
 from test_agent_looks import WINDOWS, Shower
-from test_agent_texts import KINDS, Roomy, hostile
+from test_agent_texts import KINDS, hostile
 
 from watchword_agent import messages, texts
 from watchword_agent.fallbacks import conversation

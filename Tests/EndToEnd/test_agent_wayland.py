@@ -5,7 +5,6 @@ import pytest
 
 from rig.agents import RunningAgent
 from rig.bodies import eventually
-from rig.scripted import basic_server
 from rig.subjects import Relay, flatpak
 from rig.tls import PASSPHRASE
 from rig.tokens import bearer_server
@@ -47,9 +46,7 @@ def looks_right(desktop, title):
 
 
 def test_a_login_is_typed_and_sent(stage, started, desktop):  # noqa: F811
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, "Staff"))
-    stage.allow(password, server)
+    server, password = stage.protected()
     agent, client = started(), stage.client(delivery=None)
     fetch = ask(client, server.url)
     seen(desktop, agent, "Log In")
@@ -100,9 +97,7 @@ def test_a_server_is_trusted(stage, started, desktop, tls_server):  # noqa: F811
 
 
 def test_consent_is_given_and_the_login_is_listed_and_forgotten(stage, started, desktop):  # noqa: F811
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, "Staff"))
-    stage.allow(password, server)
+    server, password = stage.protected()
     broker = stage.broker()
     agent, friend = started(broker), stage.client(delivery=None)
     place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}

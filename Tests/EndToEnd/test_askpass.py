@@ -186,8 +186,7 @@ def test_a_terminal_is_preferred_unless_ssh_requires_a_window(desk, required, pl
     if place == "agent":
         desk.agent.answer(desk.agent.next(), "from the agent")
     else:
-        terminal.expect("Passphrase: ")
-        terminal.type("from the terminal\n")
+        terminal.answer({"Passphrase: ": "from the terminal"})
     assert terminal.end() == 0
     assert out.read_text() == f"from the {place}\n" and bool(desk.agent.asked()) is False
 
@@ -195,8 +194,7 @@ def test_a_terminal_is_preferred_unless_ssh_requires_a_window(desk, required, pl
 def test_the_terminal_is_used_if_no_agent_runs(desk):
     desk.agent.client.close()
     terminal = Terminal(desk.askpass, "Passphrase: ", environment=desk.environment)
-    terminal.expect("Passphrase: ")
-    terminal.type("x\n")
+    terminal.answer({"Passphrase: ": "x"})
     assert terminal.end() == 0 and b"x" in terminal.shown
 
 

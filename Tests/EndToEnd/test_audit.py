@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from rig import disk, leaks, schemas
-from rig.audit import clear, events, kinds, lines, numbers, protected, state, wait_for, wait_for_kinds
+from rig.audit import clear, events, kinds, lines, numbers, state, wait_for, wait_for_kinds
 from rig.client import password_answer
 from rig.keyring import description
 from rig.scripted import response
@@ -24,7 +24,7 @@ UNLOCKS = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"broker/unlock"}\n' % num
 
 
 def test_a_fetch_with_a_wrong_and_a_right_password(stage):
-    server, right = protected(stage)
+    server, right = stage.protected()
     wrong = stage.secret(server)
     broker = stage.broker()
     answers = [wrong, right]
@@ -52,7 +52,7 @@ def test_a_fetch_with_a_wrong_and_a_right_password(stage):
 
 
 def test_rule_15_the_session_and_a_password_in_the_url(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     broker = stage.broker()
     client = stage.client()
     url = server.url.replace("//", f"//bob:{password}@")
@@ -75,7 +75,7 @@ def test_nothing_is_written_about_a_fetch_without_a_login(stage):
 
 
 def test_the_keyring(stage, gnome):
-    server, password = protected(stage)
+    server, password = stage.protected()
     gnome.put(password, **description(server))
     broker = stage.broker(environment=gnome.for_broker)
     assert stage.client().fetch(server.url)["result"]["status"] == 200
@@ -103,7 +103,7 @@ def test_a_fetch_of_a_denied_host_is_recorded(stage):
 
 
 def test_an_agent_answers_for_a_program_that_cannot_be_asked(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     broker = stage.broker()
     agent = stage.client(answer=lambda params: password_answer("bob", password), name="desk")
     agent.call("agent/register", {"name": "desk"})
@@ -171,7 +171,7 @@ def test_full_files_are_rotated(stage):
 
 def test_rule_g10_other_records_do_not_push_out_that_of_a_login(stage):
     """A program that has used a login causes any number of other records, of one kind and of two."""
-    server, password = protected(stage)
+    server, password = stage.protected()
     broker = stage.configured("[audit]\nfile-bytes = 4096\nold-files = 2\n")
     client = stage.client(answer=lambda params: password_answer("bob", password))
     assert client.fetch(server.url)["result"]["status"] == 200
@@ -190,7 +190,7 @@ def test_rule_g10_other_records_do_not_push_out_that_of_a_login(stage):
 
 
 def test_a_full_disk_stops_no_fetch(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     broker = stage.broker()
     state(broker).mkdir(parents=True)
     with disk.small(state(broker), "64k"):
@@ -283,7 +283,7 @@ def test_a_killed_broker_leaves_at_most_the_last_line_incomplete(stage):
 
 
 def test_a_subscriber_receives_the_written_records(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     broker = stage.broker()
     watcher = stage.client()
     assert watcher.call("events/subscribe")["result"] == {}

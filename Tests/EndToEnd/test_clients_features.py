@@ -12,7 +12,7 @@ from rig.bodies import eventually
 from rig.client_sites import LARGE
 from rig.clients import CLIENTS, site  # noqa: F401
 from rig.languages import built
-from rig.scripted import basic_server, response
+from rig.scripted import response
 from rig.terminal import Terminal
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
@@ -145,10 +145,7 @@ def bash(site, tmp_path):
 def test_the_shell_asks_at_the_terminal_with_the_echo_off(bash, site):
     terminal = bash(f"watchword_fetch {site.url}/page; echo code $?")
     terminal.expect("it says: Staff")
-    terminal.expect("User: ")
-    terminal.type("bob\n")
-    terminal.expect("Password: ")
-    terminal.type("wrong\n")
+    terminal.answer({"User: ": "bob", "Password: ": "wrong"})
     terminal.expect("User: ", times=2)
     terminal.type("bob\n")
     terminal.expect("Password: ", times=2)
@@ -163,10 +160,7 @@ def test_the_shell_sends_the_typed_text_with_blanks_and_backslashes(bash, stage,
     server = stage.server(type(site)("bob ", password))
     stage.allow(secret, server)
     terminal = bash(f"watchword_fetch {server.url}/page; echo code $?")
-    terminal.expect("User: ")
-    terminal.type("bob \n")
-    terminal.expect("Password: ")
-    terminal.type(password + "\n")
+    terminal.answer({"User: ": "bob ", "Password: ": password})
     terminal.expect("code 0")
     assert terminal.end() == 0 and server.seen[-1][2] == server.right
 
@@ -243,9 +237,7 @@ def test_the_asynchronous_swift_client_fetches_all_urls_at_once(client, stage):
 
 def test_the_asynchronous_swift_client_logs_in_for_all_fetches(client, stage, tmp_path):
     """The answer function of one fetch also serves the other, which has one, too."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     login = tmp_path / "login"
     login.touch(mode=0o600)
     login.write_text(f"bob\n{password}\n")

@@ -92,11 +92,9 @@ def test_the_shell_takes_the_name_of_a_saved_login(tmp_path, typed, identifier):
         "/bin/bash", "-c", f". {CLIENTS}/shell/watchword.sh; watchword_answer <{tmp_path}/challenge >{tmp_path}/answer",
         environment={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "TERM": "dumb"})
     terminal.expect("Saved logins: \"alice\", \"CORP\\bob\", \"\u212a\". Type one of these names to use it.")
-    terminal.expect("User: ")
-    terminal.type(typed + "\n")
+    terminal.answer({"User: ": typed})
     if not identifier:
-        terminal.expect("Password: ")
-        terminal.type("x\n")
+        terminal.answer({"Password: ": "x"})
     assert terminal.end() == 0
     credential = json.loads((tmp_path / "answer").read_text())["credential"]
     assert credential == (

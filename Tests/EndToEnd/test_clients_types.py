@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import typing
 
 import pytest
@@ -16,7 +15,7 @@ from test_clients_features import PROGRAMS
 
 import watchword  # noqa: E402
 from watchword import aio, messages, options  # noqa: E402
-from watchword import Certificate, Challenge, Header, Password, Token, Trust, Watchword, _signatures  # noqa: E402
+from watchword import Certificate, Header, Password, Token, Trust, Watchword, _signatures  # noqa: E402
 
 DOCUMENT = json.loads((ROOT / "Protocol" / "openrpc.json").read_text())
 SCHEMAS = DOCUMENT["components"]["schemas"]

@@ -64,7 +64,7 @@ def one_reply(client, call):
 
 def test_stopped_while_a_question_is_open(stage, faults):
     broker = stage.broker(environment=faults.environment)
-    server, password = audit.protected(stage)
+    server, password = stage.protected()
     client = stage.client(broker=broker)
     call = client.start("fetch/run", {"url": server.url})
     challenge = client.challenges.get(timeout=10)
@@ -78,7 +78,7 @@ def test_stopped_while_a_question_is_open(stage, faults):
 
 def test_stopped_beyond_the_deadline(stage, broker):
     """When the broker continues, both the answer and the deadline are due: one of them counts, and the other has no effect."""
-    server, password = audit.protected(stage)
+    server, password = stage.protected()
     client = stage.client(broker=broker)
     for _ in range(3):
         call = client.start("fetch/run", {"url": server.url, "auth": {"useStorage": False}})
@@ -120,7 +120,7 @@ def test_stopped_in_the_middle_of_a_body(stage, broker):
 
 @pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
 def test_a_clock_jump_does_not_move_a_deadline(stage, faults, broker, jump):
-    server, _ = audit.protected(stage)
+    server, _ = stage.protected()
     silent = stage.server(ScriptedServer(lambda request: None))
     client, other = stage.client(broker=broker), stage.client(broker=broker)
     began = time.monotonic()
@@ -140,7 +140,7 @@ def test_a_clock_jump_does_not_move_a_deadline(stage, faults, broker, jump):
 
 @pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
 def test_a_clock_jump_does_not_expire_the_session(stage, faults, broker, jump):
-    server, password = audit.protected(stage)
+    server, password = stage.protected()
     client = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", password))
     assert client.fetch(server.url)["result"]["auth"]["source"] == "client"
     for seconds in [jump, -2 * jump, jump]:
@@ -183,7 +183,7 @@ def test_audit_records_have_the_time_of_the_wall_clock(stage, faults, broker, ju
 
 @pytest.mark.parametrize("jump", [DAY, -DAY], ids=["on", "back"])
 def test_a_clock_jump_does_not_change_the_limit_of_a_keyring_call(stage, faults, jump):
-    server, password = audit.protected(stage)
+    server, password = stage.protected()
     keyring = stage.keyring().start_rig("stall", ({"xdg:schema": SCHEMA, **description(server)}, stage.secret()))
     broker = stage.configured("[keyring]\ncall-limit-ms = 1500\n", environment={**keyring.for_broker, **faults.environment})
     client = stage.client(broker=broker)
@@ -221,7 +221,7 @@ def test_a_disk_that_does_not_respond_delays_no_client(stage, faults, broker, ju
 
 def test_a_question_that_was_open_before_suspension_times_out(stage, faults):
     broker = stage.broker("--challenge-deadline-ms", "60000", environment=faults.environment)
-    server, password = audit.protected(stage)
+    server, password = stage.protected()
     client = stage.client(broker=broker)
     call = client.start("fetch/run", {"url": server.url})
     client.challenges.get(timeout=10)
@@ -233,7 +233,7 @@ def test_a_question_that_was_open_before_suspension_times_out(stage, faults):
 
 
 def test_the_session_ends_when_the_machine_is_suspended(stage, faults, broker):
-    server, password = audit.protected(stage)
+    server, password = stage.protected()
     asked = []
     client = stage.client(broker=broker, answer=lambda challenge: asked.append(challenge) or password_answer("bob", password))
     for _ in range(2):

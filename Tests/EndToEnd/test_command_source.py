@@ -107,10 +107,7 @@ def test_a_person_at_a_terminal_learns_which_password_was_refused(desk):
     desk.start()
     terminal = Shell(desk.broker).at_terminal("fetch", desk.server.url)
     terminal.expect("The server has refused the login from the configured command (1 failed so far).")
-    terminal.expect("User [bob]: ")
-    terminal.type("\n")
-    terminal.expect("Password for bob: ")
-    terminal.type(f"{desk.password}\n")
+    terminal.answer({"User [bob]: ": "", "Password for bob: ": desk.password})
     assert terminal.end() == 0
     assert desk.server.authorizations == [None, basic("bob", wrong), basic("bob", desk.password)]
 

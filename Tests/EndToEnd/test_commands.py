@@ -48,21 +48,16 @@ def refuses_usage(command, done, *words):
 
 
 def test_a_stored_credential_is_used_without_a_question(stage, shell):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     assert store(shell, "bob", password + "\n", site=server.url + "/some/path").stdout == b"Stored in the session as session:1.\n"
     assert shell.run("fetch", server.url).stdout == b"welcome"
     assert [entry["user"] for entry in listed(shell)] == ["bob"]
 
 
 def test_storing_at_a_terminal_asks_twice_without_echo(stage, shell):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     terminal = shell.at_terminal("credentials", "store", server.url, "--user", "bob", "--realm", "Staff", "--scheme", "basic")
-    terminal.expect("Password for bob: ")
-    terminal.type(password + "\n")
+    terminal.answer({"Password for bob: ": password})
     terminal.expect("Repeat it: ")
     assert password.encode() not in open(f"/proc/{terminal.child}/cmdline", "rb").read()
     terminal.type(password + "\n")
@@ -76,8 +71,7 @@ def test_storing_at_a_terminal_asks_twice_without_echo(stage, shell):
 def test_storing_at_a_terminal_can_end_otherwise(stage, shell, typed, code, words):
     password = stage.secret()
     terminal = shell.at_terminal("credentials", "store", SITE, "--user", "bob")
-    terminal.expect("Password for bob: ")
-    terminal.type(password + "\n")
+    terminal.answer({"Password for bob: ": password})
     terminal.expect("Repeat it: ")
     terminal.type(typed)
     assert terminal.end() == code
@@ -87,9 +81,7 @@ def test_storing_at_a_terminal_can_end_otherwise(stage, shell, typed, code, word
 
 def test_the_password_on_standard_input_is_one_line(stage, shell):
     for number, ending in enumerate(["", "\n", "\r\n", "\nurl: somewhere\n"]):
-        password = stage.secret()
-        server = stage.server(basic_server("bob", password))
-        stage.allow(password, server)
+        server, password = stage.protected()
         assert store(shell, "bob", password + ending, site=server.url).returncode == 0
         assert shell.run("fetch", server.url).stdout == b"welcome", ending
     assert says(store(shell, "bob", ""), 1, "standard input is empty")
@@ -404,8 +396,7 @@ def test_a_lock_with_a_passphrase(stage, shell):
     passphrase = stage.secret()
     terminal = shell.at_terminal("lock", "--passphrase")
     for prompt in ["New passphrase: ", "Repeat it: "]:
-        terminal.expect(prompt)
-        terminal.type(passphrase + "\n")
+        terminal.answer({prompt: passphrase})
     assert terminal.end() == 0 and passphrase.encode() not in terminal.shown
     assert says(shell.run("unlock"), 1, "was locked with a passphrase")
     assert says(shell.run("unlock", "--passphrase-stdin", input=b"wrong\n"), 1, "wrong passphrase", "in 1 s")

@@ -3,7 +3,7 @@ import json
 
 from rig import audit
 from rig.broker import program
-from rig.scripted import ScriptedServer, basic_server, response
+from rig.scripted import ScriptedServer, response
 from rig.terminal import Shell, Terminal
 
 #: 253 characters; libcurl resolves names below localhost to this machine.
@@ -17,9 +17,7 @@ def one_line(text):
 
 def test_rule_x3_a_long_host_is_shown_whole_in_prompts_and_lists(stage):
     assert len(HOST) == 253
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     site, broker = f"http://{HOST}:{server.port}", stage.broker()
     shell = Shell(broker)
     terminal = shell.at_terminal("fetch", f"{site}/{'x' * 500}")
@@ -27,8 +25,7 @@ def test_rule_x3_a_long_host_is_shown_whole_in_prompts_and_lists(stage):
     asked = one_line(terminal.shown)
     assert f"{site} requires a login." in asked and f"\n  The host name is long and ends in {'d' * 21}.evil.localhost\n" in asked
     terminal.type("bob\n")
-    terminal.expect("Password for bob: ")
-    terminal.type(password + "\n")
+    terminal.answer({"Password for bob: ": password})
     assert terminal.end() == 0
     assert f"  {site}  " in shell.run("credentials", "list").stdout.decode()
     audit.wait_for(lambda: "credentialUsed" in audit.kinds(broker))

@@ -12,12 +12,6 @@ from rig.broker import ROOT, program
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
 from rig.scripted import basic_server, response
-from rig.terminal import Shell
-
-
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
 
 
 def test_wrong_then_right_at_a_terminal_without_echo(stage, shell):
@@ -25,15 +19,9 @@ def test_wrong_then_right_at_a_terminal_without_echo(stage, shell):
     server = stage.server(basic_server("bob", right, body=b"the page\n"))
     stage.allow(wrong, server), stage.allow(right, server)
     terminal = shell.at_terminal("fetch", server.url)
-    terminal.expect("User: ")
-    terminal.type("bob\n")
-    terminal.expect("Password for bob: ")
-    terminal.type(wrong + "\n")
+    terminal.answer({"User: ": "bob", "Password for bob: ": wrong})
     terminal.expect("has refused the last answer (1 failed so far)")
-    terminal.expect("User [bob]: ")
-    terminal.type("\n")
-    terminal.expect("User [bob]: \r\nPassword for bob: ")
-    terminal.type(right + "\n")
+    terminal.answer({"User [bob]: ": "", "User [bob]: \r\nPassword for bob: ": right})
     assert terminal.end() == 0
     assert b"the page" in terminal.shown
     assert b"Staff" in terminal.shown and b"Not encrypted, but the password stays on this machine unless a proxy is used." in terminal.shown
@@ -44,8 +32,7 @@ def test_wrong_then_right_at_a_terminal_without_echo(stage, shell):
 def test_control_c_during_the_question_cancels_the_fetch(stage, shell):
     server = stage.server(basic_server("bob", "x"))
     terminal = shell.at_terminal("fetch", server.url)
-    terminal.expect("User: ")
-    terminal.type("bob\n")
+    terminal.answer({"User: ": "bob"})
     terminal.expect("Password for bob: ")
     terminal.type("\x03")
     assert terminal.end() == 130
@@ -103,9 +90,7 @@ def agent(stage, answer):
 
 
 def test_without_a_terminal_an_agent_is_asked(stage, shell):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     agent(stage, lambda challenge: password_answer("bob", password))
     done = shell.run("fetch", server.url)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"welcome", b"")
@@ -139,15 +124,12 @@ def remembered(shell):
 
 @pytest.mark.parametrize("keep, code, users", [("none", 0, []), ("session", 0, ["bob"]), ("keyring", 120, ["bob"])])
 def test_keep_at_a_terminal_and_with_u(stage, shell, keep, code, users):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     terminal = shell.at_terminal("fetch", "--keep", keep, server.url)
     terminal.expect("User: ")
     assert terminal.shown.count(b"The keyring cannot be used") == (keep == "keyring")
     terminal.type("bob\n")
-    terminal.expect("Password for bob: ")
-    terminal.type(password + "\n")
+    terminal.answer({"Password for bob: ": password})
     assert terminal.end() == code and b"welcome" in terminal.shown
     note = f"the login of bob for http://127.0.0.1:{server.port} was not stored in the keyring: it is unavailable: ".encode()
     assert terminal.shown.count(note) == (keep == "keyring")
@@ -160,9 +142,7 @@ def test_keep_at_a_terminal_and_with_u(stage, shell, keep, code, users):
 
 def test_a_stored_login_needs_no_storage_by_keep(stage, shell):
     """Only a login of the command itself is to be stored: here the second fetch uses the first one's."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     assert shell.run("fetch", "-u", f"bob:{password}", server.url).returncode == 0
     assert shell.run("fetch", "--keep", "keyring", server.url).returncode == 0
 
@@ -182,9 +162,7 @@ def test_a_token_is_never_stored_in_the_keyring(stage, shell):
 
 def test_keep_keyring_on_several_urls(stage, shell):
     """The login is reported once; another failure has its own code."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", f"{server.url}/a", f"{server.url}/b")
     assert (done.returncode, done.stdout, done.stderr.count(b"not stored")) == (120, b"welcomewelcome", 1)
     done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", f"{server.url}/a", "http://127.0.0.1:1/")
@@ -198,42 +176,31 @@ def test_the_terminal_says_where_a_steered_login_goes(stage, shell, tls_server):
             (["--proxy", proxy.url, plain.url], f"sent to a proxy that the program names: {proxy.url}", "Logins through a proxy"),
             (["--insecure", secure.url], "The server is not verified", "Logins for a server that is not verified")]:
         terminal = shell.at_terminal("fetch", *arguments)
-        terminal.expect(safety)
-        terminal.expect(reason)
-        terminal.expect("User: ")
+        terminal.expect(safety, reason, "User: ")
         terminal.type("\x03")
         assert terminal.end() == 130
 
 
 def test_a_locked_broker_stores_nothing_and_reports_it(stage, shell):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     shell.run("lock")
     terminal = shell.at_terminal("fetch", server.url)
     terminal.expect("Logins cannot be stored now")
-    terminal.expect("User: ")
-    terminal.type("bob\n")
-    terminal.expect("Password for bob: ")
-    terminal.type(password + "\n")
+    terminal.answer({"User: ": "bob", "Password for bob: ": password})
     assert terminal.end() == 0
     shell.run("unlock")
     assert remembered(shell) == []
 
 
 def test_a_locked_broker_does_not_store_in_the_keyring(stage, shell):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     shell.run("lock")
     done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", server.url)
     assert (done.returncode, done.stdout, done.stderr.count(b"not stored in the keyring")) == (120, b"welcome", 1)
 
 
 def test_user_option_and_url_credentials(stage, shell):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     for arguments in [["-u", f"bob:{password}"], [f"-ubob:{password}"], [f"--user=bob:{password}"]]:
         assert shell.run("fetch", *arguments, server.url).stdout == b"welcome"
     assert shell.run("fetch", server.url.replace("//", f"//bob:{password}@")).stdout == b"welcome"
@@ -344,9 +311,7 @@ def test_the_helper_starts_a_broker_when_none_runs(tmp_path, stage):
 
 
 def test_the_python_client_fetches_with_a_challenge(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     sys.path.insert(0, str(ROOT / "contrib" / "clients" / "python"))
     from watchword import BrokerError, Watchword
 

@@ -10,8 +10,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.broker import program
-from rig.scripted import Request, ScriptedServer, basic_server, head_from, response
-from rig.terminal import Shell
+from rig.scripted import Request, ScriptedServer, head_from, response
 
 
 class Chunked(ScriptedServer):
@@ -54,11 +53,6 @@ class Stuck(ScriptedServer):
                 return getattr(connection, name)
 
         return Slow()
-
-
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
 
 
 @pytest.fixture
@@ -164,9 +158,7 @@ def test_put_a_file(shell, echo, tmp_path):
 
 
 def test_a_form_is_sent_again_with_the_login(stage, shell):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     assert shell.run("fetch", "-u", f"bob:{password}", "-F", "a=b", server.url).stdout == b"welcome"
     assert [parts(request)[0].get_payload() for request in server.requests][-1] == "b"
 
@@ -230,17 +222,12 @@ def test_slow_standard_input(stage, shell):
 @pytest.mark.parametrize("way", ["-u", "question"])
 def test_a_large_body_is_sent_again_with_the_login(stage, shell, large, way):
     """The file is read a second time; no copy is made."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     if way == "-u":
         assert shell.run("fetch", "-u", f"bob:{password}", "-T", str(large), server.url + "/x").stdout == b"welcome"
     else:
         terminal = shell.at_terminal("fetch", "-T", str(large), server.url + "/x")
-        terminal.expect("User: ")
-        terminal.type("bob\n")
-        terminal.expect("Password for bob: ")
-        terminal.type(password + "\n")
+        terminal.answer({"User: ": "bob", "Password for bob: ": password})
         assert terminal.end() == 0 and b"welcome" in terminal.shown
     assert server.requests[-1].body == large.read_bytes() and server.requests[-1].authorization
 

@@ -101,8 +101,7 @@ def test_a_certificate_without_names_is_not_said_to_be_for_another_host(broker):
 def test_the_default_answer_is_no(broker, typed):
     plan = Trust("expired")
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
-    terminal.expect("It has expired.")
-    terminal.expect("NO: ")
+    terminal.expect("It has expired.", "NO: ")
     terminal.type(typed)
     assert terminal.end() == 60 and b"is not trusted." in terminal.shown
     assert plan.answers == [{"action": "reject"}]
@@ -119,8 +118,7 @@ def test_only_possible_persistence_is_offered(broker):
 def test_text_of_a_certificate_has_no_effect_on_the_terminal(broker):
     plan = Trust("a\x1b[2J", leaf={**LEAF, "subject": "CN=\x1b[2Jevil", "subjectAltNames": ["DNS:\x1b[A"]})
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
-    terminal.expect("NO: ")
-    terminal.type("\n")
+    terminal.answer({"NO: ": ""})
     terminal.end()
     assert b"\x1b" not in terminal.shown and b"evil" in terminal.shown
 
@@ -138,8 +136,7 @@ def test_k_does_not_accept_grave_problems(broker, problem, words):
     plan = Trust("selfSigned", problem)
     terminal = broker(plan).at_terminal("fetch", "-k", "https://intranet.test:8443/")
     terminal.expect(words)
-    terminal.expect("NO: ")
-    terminal.type("\n")
+    terminal.answer({"NO: ": ""})
     assert terminal.end() == 60 and plan.answers == [{"action": "reject"}]
 
 
@@ -190,17 +187,13 @@ class Certificate:
 def test_a_client_certificate_is_asked_for(broker, tmp_path):
     plan = Certificate("passphraseWrong")
     terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
-    terminal.expect("requests a client certificate")
-    terminal.expect("Certificate (file, or pkcs11: URI): ")
+    terminal.expect("requests a client certificate", "Certificate (file, or pkcs11: URI): ")
     assert b"CN=Test authority" in terminal.shown and b"CN=Other" in terminal.shown
     terminal.type("~/me.pem\n")
-    terminal.expect("Private key (empty: in the same file): ")
-    terminal.type("/keys/me.key\n")
-    terminal.expect("Passphrase of the key (empty: none): ")
-    terminal.type("sesame\n")
+    terminal.answer({
+        "Private key (empty: in the same file): ": "/keys/me.key", "Passphrase of the key (empty: none): ": "sesame"})
     terminal.expect("It was passphraseWrong.")
-    terminal.expect("continue without a certificate.\r\nPassphrase of the key (empty: none): ")
-    terminal.type("open sesame\n")
+    terminal.answer({"continue without a certificate.\r\nPassphrase of the key (empty: none): ": "open sesame"})
     assert terminal.end() == 0 and terminal.shown.count(b"Certificate (file") == 1
     assert b"sesame" not in terminal.shown
     given = {"type": "certificate", "certificate": f"{tmp_path}/me.pem", "privateKey": "/keys/me.key", "persistence": "forSession"}

@@ -13,13 +13,7 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import ScriptedServer, basic_server, response
 from rig.scripted_broker import OK, ScriptedBroker
-from rig.terminal import Shell
 from test_helper_bodies import Chunked
-
-
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
 
 
 def names(folder):
@@ -171,10 +165,7 @@ def test_a_retry_does_not_repeat_the_question(stage, shell):
     stage.server(server)
     stage.allow(password, server)
     terminal = shell.at_terminal("fetch", "--keep", "none", "--retry", "1", server.url)
-    terminal.expect("User: ")
-    terminal.type("bob\n")
-    terminal.expect("Password for bob: ")
-    terminal.type(password + "\n")
+    terminal.answer({"User: ": "bob", "Password for bob: ": password})
     assert terminal.end() == 0
     assert terminal.shown.count(b"User: ") == 1 and b"welcome" in terminal.shown
 
@@ -315,20 +306,16 @@ def test_a_failed_transfer_stops_no_other(stage, shell, tmp_path):
 
 
 def test_one_question_for_all_while_the_others_continue(stage, shell, tmp_path):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     free = stage.server(lambda request: response(200, b"x" * (3 << 20)))
     command = [part for index in range(4) for part in ("-o", f"f{index}", f"{server.url}/{index}")]
     folder = str(tmp_path)
     terminal = shell.at_terminal("fetch", "-Z", *[part.replace("f", f"{folder}/f") if part.startswith("f") else part for part in command],
                                  "-o", f"{folder}/big", free.url)
-    terminal.expect("waiting for your answer")
-    terminal.expect("User: ")
+    terminal.expect("waiting for your answer", "User: ")
     eventually(lambda: size_of_any(tmp_path.glob("big*")) == 3 << 20, "the others wait for the answer")
     terminal.type("bob\n")
-    terminal.expect("Password for bob: ")
-    terminal.type(password + "\n")
+    terminal.answer({"Password for bob: ": password})
     assert terminal.end() == 0
     assert terminal.shown.count(b"User: ") == 1
     assert [(tmp_path / f"f{index}").read_bytes() for index in range(4)] == [b"welcome"] * 4
@@ -340,8 +327,7 @@ def test_one_question_for_all_while_the_others_continue(stage, shell, tmp_path):
 def test_the_progress_bar_is_cleared_at_the_end(stage, shell, tmp_path):
     server = stage.server(Slow(b"x" * 900, at=450))
     terminal = shell.at_terminal("fetch", "-o", str(tmp_path / "f"), server.url + "/report.csv")
-    terminal.expect("report.csv")
-    terminal.expect("50%  450 B of 900 B")
+    terminal.expect("report.csv", "50%  450 B of 900 B")
     server.may_end.set()
     assert terminal.end() == 0
     assert terminal.shown.endswith(b"\r" + b" " * (len(terminal.shown.split(b"\r")[-2])) + b"\r")

@@ -10,14 +10,8 @@ import pytest
 from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import response
-from rig.terminal import Shell
 from rig.waiting import is_drained
 from test_helper_downloads import Cut, Ranges, Slow, named, names, size_of_any
-
-
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
 
 
 def start(shell, *arguments, **more):

@@ -1,27 +1,17 @@
 """The helper with logins other than a server's user and password: proxies, tokens, NTLM, other schemes."""
-import base64
 
 import pytest
 
 from rig.bodies import eventually
-from rig.scripted import DigestCheck, basic_server, response
+from rig.scripted import DigestCheck, basic, basic_server, response
 from rig.terminal import Shell
 from rig.tokens import bearer_server
-
-
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
 
 
 @pytest.fixture
 def configured(stage):
     """Returns a shell whose broker has the configuration `text`."""
     return lambda text: Shell(stage.configured(text))
-
-
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 def proxy_server(stage, password):
@@ -59,12 +49,8 @@ def test_the_question_of_a_proxy_names_it_with_its_port(stage, shell):
     password = stage.secret()
     proxy = proxy_server(stage, password)
     terminal = shell.at_terminal("fetch", "-x", f"127.0.0.1:{proxy.port}", "http://elsewhere.example/x")
-    terminal.expect(f"proxy http://127.0.0.1:{proxy.port} requires a login.")
-    terminal.expect('The proxy says: "Gate"')
-    terminal.expect("User: ")
-    terminal.type("bob\n")
-    terminal.expect("Password for bob: ")
-    terminal.type(password + "\n")
+    terminal.expect(f"proxy http://127.0.0.1:{proxy.port} requires a login.", 'The proxy says: "Gate"')
+    terminal.answer({"User: ": "bob", "Password for bob: ": password})
     assert terminal.end() == 0 and b"through the proxy" in terminal.shown
     assert b"elsewhere.example" not in terminal.shown and password.encode() not in terminal.shown
 
@@ -80,8 +66,7 @@ def test_the_password_of_a_proxy_is_asked_for(stage, shell):
     password = stage.secret()
     proxy = proxy_server(stage, password)
     terminal = shell.at_terminal("fetch", "-x", f"127.0.0.1:{proxy.port}", "-U", "bob", "http://elsewhere.example/x")
-    terminal.expect("Password for bob at the proxy: ")
-    terminal.type(password + "\n")
+    terminal.answer({"Password for bob at the proxy: ": password})
     assert terminal.end() == 0 and b"through the proxy" in terminal.shown and password.encode() not in terminal.shown
     assert shell.run("fetch", "-x", f"127.0.0.1:{proxy.port}", "-U", "bob", "http://elsewhere.example/x").returncode == 67
 
@@ -95,10 +80,7 @@ def test_squid_over_tls_with_digest(stage, squid, account, nginx, tls):
     shell.environment["HOME"] = str(stage.folder)
     terminal = shell.at_terminal("fetch", "-x", squid.url("digest"), page)
     terminal.expect("Scheme: Digest")
-    terminal.expect("User: ")
-    terminal.type(f"{account[0]}\n")
-    terminal.expect(f"Password for {account[0]}: ")
-    terminal.type(account[1] + "\n")
+    terminal.answer({"User: ": account[0], f"Password for {account[0]}: ": account[1]})
     assert terminal.end() == 0 and b"open page" in terminal.shown
 
 
@@ -109,10 +91,7 @@ def test_socks_at_a_terminal_and_in_the_command(stage, shell, socks, account):
         assert shell.run("fetch", "-x", f"{scheme}://{place}", "-U", ":".join(account), page).stdout == b"behind socks\n"
     terminal = shell.at_terminal("fetch", "-x", f"socks5h://{place}", page)
     terminal.expect(f"proxy socks5h://{place} requires a login.")
-    terminal.expect("User: ")
-    terminal.type(f"{account[0]}\n")
-    terminal.expect("Password for ")
-    terminal.type(account[1] + "\n")
+    terminal.answer({"User: ": account[0], "Password for ": account[1]})
     assert terminal.end() == 0 and b"behind socks" in terminal.shown
     assert {asked for asked in socks.asked} == {(account[0], "localhost", origin.port)}
 
@@ -190,10 +169,7 @@ def test_a_token_at_a_terminal_without_echo(stage, shell):
     stage.allow(wrong, server), stage.allow(right, server)
     terminal = shell.at_terminal("fetch", server.url)
     terminal.expect("Scheme: Bearer")
-    terminal.expect("Token: ")
-    terminal.type(wrong + "\n")
-    terminal.expect("has refused the last answer (1 failed so far).\r\nToken: ")
-    terminal.type(right + "\n")
+    terminal.answer({"Token: ": wrong, "has refused the last answer (1 failed so far).\r\nToken: ": right})
     assert terminal.end() == 0 and b"for the bearer" in terminal.shown
     assert wrong.encode() not in terminal.shown and right.encode() not in terminal.shown
     assert server.authorizations == [None, f"Bearer {wrong}", f"Bearer {right}"]
@@ -201,18 +177,11 @@ def test_a_token_at_a_terminal_without_echo(stage, shell):
 
 @pytest.mark.parametrize("typed", ["\x1b[C", "wo\x0brd", "w\udcf6rd"])
 def test_an_arrow_key_or_another_encoding_is_asked_for_again(stage, shell, typed):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     terminal = shell.at_terminal("fetch", server.url)
-    terminal.expect("User: ")
-    terminal.type("b\x1b[Dob\n")
-    terminal.expect("Type it again.\r\nUser: ")
-    terminal.type("bob\n")
-    terminal.expect("Password for bob: ")
-    terminal.type(typed + "\n")
-    terminal.expect("Type it again.\r\nPassword for bob: ")
-    terminal.type(password + "\n")
+    terminal.answer({
+        "User: ": "b\x1b[Dob", "Type it again.\r\nUser: ": "bob", "Password for bob: ": typed,
+        "Type it again.\r\nPassword for bob: ": password})
     assert terminal.end() == 0 and b"welcome" in terminal.shown
     assert server.authorizations == [None, basic("bob", password)]
 
@@ -225,8 +194,7 @@ def test_a_token_in_the_command(stage, shell):
     done = shell.run("fetch", server.url)
     assert done.returncode == 67 and b"--oauth2-bearer" in done.stderr and b"Bearer" in done.stderr
     terminal = shell.at_terminal("fetch", server.url)
-    terminal.expect("Token: ")
-    terminal.type("\n")
+    terminal.answer({"Token: ": ""})
     assert terminal.end() == 0 and b"please log in" in terminal.shown
 
 
@@ -284,10 +252,7 @@ def test_ntlm_takes_domain_and_user(stage, configured, ntlm, ntlm_users):
     shell = configured('[schemes]\nntlm = ["127.0.0.1"]\n')
     terminal = shell.at_terminal("fetch", ntlm.url)
     terminal.expect("Scheme: NTLM. Not encrypted, but the password stays on this machine")
-    terminal.expect("User (DOMAIN\\user): ")
-    terminal.type("TESTDOM\\alice\n")
-    terminal.expect("Password for TESTDOM\\alice: ")
-    terminal.type(ntlm_users["alice"] + "\n")
+    terminal.answer({"User (DOMAIN\\user): ": "TESTDOM\\alice", "Password for TESTDOM\\alice: ": ntlm_users["alice"]})
     assert terminal.end() == 0
     assert [user for _, _, user in ntlm.handler.served] == ["TESTDOM\\alice"]
     assert shell.run("fetch", "--ntlm", "-u", f"TESTDOM\\bob:{ntlm_users['bob']}", ntlm.url).returncode == 0

@@ -6,16 +6,10 @@ import subprocess
 import pytest
 
 from rig.scripted import response
-from rig.terminal import Shell
 from test_helper_downloads import Ranges
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs files of several users")
 SOMEBODY = 65534
-
-
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
 
 
 @pytest.fixture

@@ -5,13 +5,7 @@ import subprocess
 
 import pytest
 
-from rig.scripted import basic_server, response
-from rig.terminal import Shell
-
-
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
+from rig.scripted import response
 
 
 @pytest.fixture
@@ -34,9 +28,7 @@ def test_write_out_after_failures(shell, plain):
 
 
 def test_write_out_has_the_user(stage, shell):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     done = shell.run("fetch", "-s", "-u", f"bob:{password}", "-o", os.devnull, "-w", "%{watchword_user} %{watchword_source}", server.url)
     assert done.stdout == b"bob explicit"
 

@@ -43,8 +43,7 @@ def test_a_good_certificate_is_not_asked_about(shell, tls_server):
 def test_problems_are_shown_and_accepted_for_one_fetch(shell, tls_server, certificates, kind, words):
     server = tls_server(kind)
     terminal = shell.at_terminal("fetch", server.url)
-    terminal.expect(words)
-    terminal.expect("NO: ")
+    terminal.expect(words, "NO: ")
     assert colons(certificates.fingerprint(kind)).encode() in terminal.shown
     assert colons(key_hash(certificates, kind).hex()).encode() in terminal.shown
     terminal.type("fetch\n")
@@ -56,23 +55,20 @@ def test_problems_are_shown_and_accepted_for_one_fetch(shell, tls_server, certif
 def test_refusing_a_certificate_sends_nothing(shell, tls_server):
     server = tls_server("self-signed")
     terminal = shell.at_terminal("fetch", server.url)
-    terminal.expect("NO: ")
-    terminal.type("\n")
+    terminal.answer({"NO: ": ""})
     assert terminal.end() == 60 and server.requests == []
 
 
 def test_accepted_for_the_session_until_the_key_changes(shell, tls_server):
     server = tls_server("self-signed", first=True)
     terminal = shell.at_terminal("fetch", server.url)
-    terminal.expect("NO: ")
-    terminal.type("session\n")
+    terminal.answer({"NO: ": "session"})
     assert terminal.end() == 0
     assert shell.run("fetch", server.url).stdout == b"secure page\n"
     server.leaf = "unknown-issuer"
     terminal = shell.at_terminal("fetch", "-k", server.url)
     terminal.expect("Its key has changed")
-    terminal.expect("NO: ")
-    terminal.type("\n")
+    terminal.answer({"NO: ": ""})
     assert terminal.end() == 60 and len(server.requests) == 2
 
 
@@ -109,8 +105,7 @@ def test_no_stored_password_is_sent_over_an_exception(stage, shell, tls_server):
     check.close()
     shell.run("credentials", "store", server.url, "--user", "bob", "--password-stdin", input=password.encode())
     terminal = shell.at_terminal("fetch", "-k", server.url)
-    terminal.expect("User: ")
-    terminal.type("\n")
+    terminal.answer({"User: ": ""})
     assert terminal.end() == 0 and server.authorizations == [None]
 
 
@@ -123,15 +118,10 @@ def test_a_client_certificate_at_a_terminal(stage, shell, client_nginx, certific
     page = marked("/page.txt")
     terminal = shell.at_terminal("fetch", server.url + page)
     terminal.expect("CN=Test authority")
-    terminal.expect("URI): ")
-    terminal.type(str(certificates / "client.pem") + "\n")
-    terminal.expect("same file): ")
-    terminal.type(str(certificates / "client-locked.key") + "\n")
-    terminal.expect("none): ")
-    terminal.type("wrong\n")
+    terminal.answer({
+        "URI): ": str(certificates / "client.pem"), "same file): ": str(certificates / "client-locked.key"), "none): ": "wrong"})
     terminal.expect("The passphrase of the key")
-    terminal.expect("continue without a certificate.\r\nPassphrase of the key (empty: none): ")
-    terminal.type(PASSPHRASE + "\n")
+    terminal.answer({"continue without a certificate.\r\nPassphrase of the key (empty: none): ": PASSPHRASE})
     assert terminal.end() == 0 and b"page for you" in terminal.shown and PASSPHRASE.encode() not in terminal.shown
     assert server.lines(page)[-1].startswith('200 SUCCESS "CN=Alice Client"')
 
@@ -139,8 +129,7 @@ def test_a_client_certificate_at_a_terminal(stage, shell, client_nginx, certific
 def test_continuing_without_a_client_certificate(shell, client_nginx):
     for server, words in [(client_nginx("on"), b"No required SSL certificate"), (client_nginx("optional"), b"page for you")]:
         terminal = shell.at_terminal("fetch", server.url + "/page.txt")
-        terminal.expect("URI): ")
-        terminal.type("\n")
+        terminal.answer({"URI): ": ""})
         assert terminal.end() == 0 and words in terminal.shown
         assert words in shell.run("fetch", server.url + "/page.txt").stdout
 

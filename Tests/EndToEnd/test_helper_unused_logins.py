@@ -7,11 +7,6 @@ from rig.scripted import basic_server, response
 from rig.terminal import Shell
 
 
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
-
-
 def configured(stage, text, **more):
     return Shell(stage.configured(text, **more))
 
@@ -125,10 +120,7 @@ def test_a_prompt_at_the_terminal_suppresses_the_diagnostic(stage, shell):
     second = offering(stage, "NTLM")
     first = stage.server(lambda request: response(302, b"", f"Location: {second.url}/") if request.authorization else response(401, b"", 'WWW-Authenticate: Basic realm="x"'))
     terminal = shell.at_terminal("fetch", "-L", first.url)
-    terminal.expect("User: ")
-    terminal.type("bob\n")
-    terminal.expect("Password for bob: ")
-    terminal.type("x\n")
+    terminal.answer({"User: ": "bob", "Password for bob: ": "x"})
     assert terminal.end() == 0 and f"{second.url} returned status 401".encode() in terminal.shown
 
 

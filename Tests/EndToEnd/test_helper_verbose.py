@@ -5,12 +5,6 @@ import subprocess
 import pytest
 
 from rig.scripted import DigestCheck, basic_server, response
-from rig.terminal import Shell
-
-
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
 
 
 def lines(done, mark):
@@ -51,9 +45,7 @@ def test_curl_shows_the_same(stage, shell):
 
 
 def test_the_login_and_its_source(stage, shell):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     first = shell.run("fetch", "-s", "-v", "-u", f"bob:{password}", server.url)
     assert '* Logging in to the server with Basic as "bob" (from the command line)' in first.stderr.decode()
     assert '* The server accepted the login with Basic as "bob" (from the command line)' in first.stderr.decode()

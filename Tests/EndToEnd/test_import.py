@@ -1,25 +1,12 @@
 """`watchword credentials import`: logins of netrc files and of git's credential store, and how they reach a server."""
-import base64
 import os
 
 import pytest
-from rig.scripted import basic_server
-from rig.terminal import Shell
-
-
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-
-
-@pytest.fixture
-def shell(stage):
-    return Shell(stage.broker())
+from rig.scripted import basic
 
 
 def test_gits_store_is_imported_and_used(stage, shell, tmp_path):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     file = tmp_path / ".git-credentials"
     file.write_text(f"http://bob:{password}@127.0.0.1:{server.port}\nhttps://eve@h\n")
     file.chmod(0o600)

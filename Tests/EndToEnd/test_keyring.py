@@ -1,5 +1,4 @@
 """The broker with gnome-keyring: what it stores, what it finds, and what it never sends."""
-import base64
 import threading
 
 import pytest
@@ -7,12 +6,8 @@ import pytest
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.keyring import SCHEMA, description, heard, settle
-from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
+from rig.scripted import DigestCheck, ScriptedServer, basic, basic_server, response
 from rig.terminal import Shell
-
-
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 def start_broker(stage, gnome):
@@ -21,9 +16,7 @@ def start_broker(stage, gnome):
 
 def protected(stage, user="bob", realm="Staff", **attributes):
     """A server, its password, and the attributes of its login in the keyring."""
-    password = stage.secret()
-    server = stage.server(basic_server(user, password, realm))
-    stage.allow(password, server)
+    server, password = stage.protected(user, realm=realm)
     return server, password, description(server, user, **attributes)
 
 
@@ -64,10 +57,7 @@ def test_keep_keyring_of_the_helper(stage, gnome, how):
         assert (done.returncode, done.stdout, done.stderr) == (0, b"welcome", b"")
     else:
         terminal = shell.at_terminal("fetch", "--keep", "keyring", server.url)
-        terminal.expect("User: ")
-        terminal.type("bob\n")
-        terminal.expect("Password for bob: ")
-        terminal.type(password + "\n")
+        terminal.answer({"User: ": "bob", "Password for bob: ": password})
         assert terminal.end() == 0 and b"keyring" not in terminal.shown
     ((found, secret),) = gnome.items()
     assert secret == password and attributes.items() <= found.items()

@@ -1,5 +1,4 @@
 """Keyrings that are locked, silent, exiting, without encryption, or missing: no fetch fails, and none waits for long."""
-import base64
 import contextlib
 import queue
 
@@ -10,7 +9,7 @@ from jeepney.io.blocking import open_dbus_connection
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.keyring import SCHEMA, SERVICE, description, settle
-from rig.scripted import ScriptedServer, basic_server, response
+from rig.scripted import ScriptedServer, basic, response
 
 # The limits of a keyring call: long enough for a service that replies on a busy machine, and short for one that does not.
 PATIENT, SHORT = 20, 1
@@ -29,10 +28,6 @@ FAULTS = {
 SILENT = {"mute": ["OpenSession"], "stall": ["OpenSession", "SearchItems"]}
 
 
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-
-
 def limit(seconds):
     return f"[keyring]\ncall-limit-ms = {seconds * 1000}\n"
 
@@ -45,13 +40,6 @@ def start_broker(stage, environment, lines=limit(PATIENT)):
     file.touch(mode=0o600)
     file.write_text(lines)
     return stage.broker(environment={**environment, "XDG_CONFIG_HOME": str(folder.parent)})
-
-
-def protected(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
-    return server, password
 
 
 def asked_once(stage, broker, server, password, **more):
@@ -84,7 +72,7 @@ def state(stage, broker):
 @pytest.mark.parametrize("holds", ["something", "nothing"])
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "bare"])
 def test_without_a_usable_keyring_the_client_is_asked(stage, fault, holds):
-    server, password = protected(stage)
+    server, password = stage.protected()
     stored = stage.secret()
     items = [({"xdg:schema": SCHEMA, **description(server)}, stored)] if holds == "something" else []
     keyring = stage.keyring().start_rig(fault, *items)
@@ -110,8 +98,8 @@ def test_without_a_usable_keyring_the_client_is_asked(stage, fault, holds):
 
 
 def test_a_keyring_without_a_default_collection_is_read_and_not_written(stage):
-    server, password = protected(stage)
-    stored, right = protected(stage)
+    server, password = stage.protected()
+    stored, right = stage.protected()
     keyring = stage.keyring().start_rig("bare", ({"xdg:schema": SCHEMA, **description(stored), "server": "localhost"}, right))
     broker = start_broker(stage, keyring.for_broker)
     assert asked_once(stage, broker, server, password)["persistenceAllowed"] == ["none", "forSession"]
@@ -121,7 +109,7 @@ def test_a_keyring_without_a_default_collection_is_read_and_not_written(stage):
 
 
 def test_an_empty_keyring_is_usable(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     keyring = stage.keyring().start_rig("empty")
     broker = start_broker(stage, keyring.for_broker)
     assert state(stage, broker) == ("unknown", None, None)
@@ -133,7 +121,7 @@ def test_an_empty_keyring_is_usable(stage):
 
 @pytest.mark.parametrize("bus", ["none", "gone", "without a keyring", "not in use"])
 def test_without_a_keyring(stage, bus):
-    server, password = protected(stage)
+    server, password = stage.protected()
     lines = "[keyring]\nenabled = false\n" if bus == "not in use" else ""
     if bus == "none":
         environment = {}
@@ -156,8 +144,8 @@ def test_without_a_keyring(stage, bus):
 
 
 def test_a_keyring_that_comes_later_is_found(stage):
-    server, password = protected(stage)
-    other, right = protected(stage)
+    server, password = stage.protected()
+    other, right = stage.protected()
     keyring = stage.keyring()
     broker = start_broker(stage, keyring.for_broker)
     assert asked_once(stage, broker, server, password)["persistenceAllowed"] == ["none", "forSession"]
@@ -168,7 +156,7 @@ def test_a_keyring_that_comes_later_is_found(stage):
 
 
 def test_unlocking_makes_it_usable(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     keyring = stage.keyring().start_rig("ask", ({"xdg:schema": SCHEMA, **description(server)}, password))
     broker = start_broker(stage, keyring.for_broker)
     client = stage.client()
@@ -182,7 +170,7 @@ def test_unlocking_makes_it_usable(stage):
 
 
 def test_a_dismissed_prompt_is_an_error_for_the_requesting_client(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     keyring = stage.keyring().start_rig("dismiss", ({"xdg:schema": SCHEMA, **description(server)}, password))
     broker = start_broker(stage, keyring.for_broker)
     client = stage.client()
@@ -196,7 +184,7 @@ def test_a_dismissed_prompt_is_an_error_for_the_requesting_client(stage):
 
 
 def test_rule_x5_a_dismissed_window_does_not_open_again_to_store_a_login(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     keyring = stage.keyring().start_rig("dismiss")
     client = stage.client(broker=start_broker(stage, keyring.for_broker))
     login = password_answer("bob", password, persistence="permanent")["credential"]
@@ -211,7 +199,7 @@ def test_rule_x5_a_dismissed_window_does_not_open_again_to_store_a_login(stage):
 
 @pytest.mark.parametrize("fault", ["stall", "mute"])
 def test_a_silent_keyring_costs_its_limit_once(stage, fault):
-    servers = [protected(stage) for _ in range(8)]
+    servers = [stage.protected() for _ in range(8)]
     keyring = stage.keyring().start_rig(fault)
     # Long enough for the actions of the test.
     seconds = 5
@@ -233,7 +221,7 @@ def test_a_silent_keyring_costs_its_limit_once(stage, fault):
         assert server.authorizations == [None, basic("bob", password)]
     assert state(stage, broker)[:2] == FAULTS[fault]
     # Within a minute the broker does not call it again.
-    later, password = protected(stage)
+    later, password = stage.protected()
     calls = calls_so_far(keyring)
     call = reader.start("fetch/run", {"url": later.url})
     reader.reply(reader.challenges.get(timeout=30), password_answer("bob", password))
@@ -243,7 +231,7 @@ def test_a_silent_keyring_costs_its_limit_once(stage, fault):
 
 
 def test_a_client_that_leaves_while_the_keyring_is_silent(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     keyring = stage.keyring().start_rig("stall")
     start_broker(stage, keyring.for_broker, limit(SHORT))
     leaving, staying = stage.client(), stage.client()
@@ -259,7 +247,7 @@ def test_a_client_that_leaves_while_the_keyring_is_silent(stage):
 
 
 def test_the_broker_ends_while_the_keyring_is_silent(stage):
-    server, _ = protected(stage)
+    server, _ = stage.protected()
     keyring = stage.keyring().start_rig("stall")
     broker = start_broker(stage, keyring.for_broker, limit(60))
     client = stage.client()

@@ -1,18 +1,13 @@
 """Passwords that other programs have stored, and other programs that read ours: Python's keyring, and git's helper."""
-import base64
 
 import pytest
 
 from rig.client import password_answer
 from rig.keyring import SCHEMA, description, settle
-from rig.scripted import basic_server
+from rig.scripted import basic, basic_server
 
 SET = "import keyring, sys; keyring.set_password(sys.argv[1], sys.argv[2], sys.stdin.read())"
 GET = "import keyring, sys; print(keyring.get_password(sys.argv[1], sys.argv[2]), end='')"
-
-
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import Client, password_answer
-from rig.scripted import basic_server, response
+from rig.scripted import response
 from rig.subjects import let_others_reach
 from rig.waiting import is_ready
 
@@ -199,9 +199,7 @@ def test_rule_a3_another_user_can_read_no_file_and_gets_no_reply(stage, tls_serv
 @pytest.mark.tier3("thousands of fetches")
 def test_memory_and_descriptors_do_not_grow(stage):
     """1,000 idle connections, 100 concurrently pending challenges, 10,000 fetches in sequence."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, body=b"x" * 1024))
-    stage.allow(password, server)
+    server, password = stage.protected(body=b"x" * 1024)
     broker = stage.broker()
     client = stage.client(answer=lambda params: password_answer("bob", password))
     for _ in range(500):

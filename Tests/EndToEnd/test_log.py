@@ -8,14 +8,14 @@ import zoneinfo
 
 import pytest
 
-from rig.audit import clear, events, lines, numbers, protected, state, wait_for, wait_for_kinds
+from rig.audit import clear, events, lines, numbers, state, wait_for, wait_for_kinds
 from rig.broker import program
 from rig.terminal import Shell
 from rig.waiting import is_polling
 
 
 def test_a_line_has_time_program_action_site_and_user(stage):
-    server, password = protected(stage)
+    server, password = stage.protected()
     broker = stage.broker()
     shell = Shell(broker)
     assert shell.run("fetch", server.url.replace("//", f"//bob:{password}@")).stdout == b"welcome"

@@ -1,5 +1,4 @@
 """Logins of a netrc file, as servers receive them: `credentials.netrc` of the configuration."""
-import base64
 import itertools
 import os
 import pathlib
@@ -9,17 +8,13 @@ import pytest
 from rig.bodies import eventually
 from rig.client import Client, password_answer
 from rig.keyring import heard
-from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
+from rig.scripted import DigestCheck, ScriptedServer, basic, basic_server, response
 from rig.subjects import Consenter, Relay, flatpak
 from rig.terminal import Shell
 from rig.tls import TlsServer
 
 OFF = "[keyring]\nenabled = false\n"
 NOT_USED = "the netrc file cannot be used"
-
-
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 class Desk:

@@ -9,7 +9,6 @@ import pytest
 from rig import audit, memory, subjects
 from rig.bodies import eventually
 from rig.client import Client, password_answer
-from rig.scripted import basic_server
 
 PROGRAM = os.path.realpath(sys.executable)
 SITE = {"protocol": "https", "host": "git.example.com"}
@@ -135,9 +134,7 @@ def test_rule_i1_a_request_from_before_the_identification_is_refused(stage, pass
 
 def test_an_accepted_login_precedes_untried_ones(stage, password):
     broker = allowing(stage, f"{PROGRAM} 127.0.0.1")
-    accepted = stage.secret()
-    server = stage.server(basic_server("bob", accepted))
-    stage.allow(accepted, server)
+    server, accepted = stage.protected()
     client = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", accepted))
     space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
     assert client.fetch(server.url)["result"]["status"] == 200

@@ -72,9 +72,7 @@ class Gate:
 
 
 def test_rule_20_fifty_processes_are_asked_once(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     Gate(server, PROCESSES)
     outcomes = crowd(stage.broker(), server.url, [password_answer("bob", password)] * PROCESSES)
     assert [outcome["status"] for outcome in outcomes] == [200] * PROCESSES
@@ -113,9 +111,7 @@ def next_asked(clients, seconds=30):
 
 
 def test_rule_20_cancel_counts_for_the_fetches_of_one_client(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     cancelling, other = stage.client(), stage.client()
     cancelled = [cancelling.start("fetch/run", {"url": server.url}) for _ in range(5)]
     challenge = cancelling.challenges.get(timeout=30)
@@ -130,9 +126,7 @@ def test_rule_20_cancel_counts_for_the_fetches_of_one_client(stage):
 
 
 def test_rule_21_the_question_of_a_killed_process_moves_to_the_next_client(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     broker = stage.broker()
     script = CLIENT.replace('send({"id": message["id"], "result": answer})', 'print("asked", flush=True)')
     dying = subprocess.Popen([sys.executable, "-c", script, broker.socket, server.url], stdin=subprocess.PIPE,
@@ -152,9 +146,7 @@ def test_rule_21_the_question_of_a_killed_process_moves_to_the_next_client(stage
 
 
 def test_an_agent_is_asked_for_a_process_that_only_asks(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     broker = stage.broker()
     desk = stage.client(delivery=None, answer=lambda params: password_answer("bob", password))
     assert desk.call("agent/register", {"name": "desk"})["result"]["agentId"]
@@ -168,9 +160,7 @@ def test_an_agent_is_asked_for_a_process_that_only_asks(stage):
 
 def test_a_shell_script_makes_the_whole_exchange(stage):
     """With socat and jq, as SPECIFICATION.md shows it: the delivery `result`, over separate connections."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, body=b"the page"))
-    stage.allow(password, server)
+    server, password = stage.protected(body=b"the page")
     broker = stage.broker()
     script = textwrap.dedent("""
         set -eu
@@ -191,9 +181,7 @@ def test_a_shell_script_makes_the_whole_exchange(stage):
 
 
 def test_sigusr1_forgets_the_session_and_sighup_reads_the_configuration(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     broker = stage.broker()
     client = stage.client(answer=lambda params: password_answer("bob", password))
     assert client.fetch(server.url)["result"]["exchanges"] == 2
@@ -247,9 +235,7 @@ def test_the_configured_proxy_is_used_but_for_its_exceptions(stage):
 
 
 def test_with_sharing_by_client_each_client_has_its_own_session(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     path = stage.folder / "config.toml"
     path.write_text('[sharing]\nsession = "client"\n')
     path.chmod(0o600)

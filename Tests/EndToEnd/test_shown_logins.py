@@ -119,8 +119,7 @@ def test_the_terminal_of_the_agent_shows_address_and_code(agent_broker):
         terminal.expect(f"\r\n{BROWSER['url']}\r\n")
         terminal.expect("or [0]: ", times=2)
         terminal.type("1\n")
-        terminal.expect("Token: ")
-        terminal.type("a-token\n")
+        terminal.answer({"Token: ": "a-token"})
         assert agent_broker.answer()["credential"]["token"] == "a-token"
         agent_broker.ask(challenge(BROWSER, challengeId="c3"))
         terminal.expect("or [0]: ", times=3)
@@ -248,8 +247,7 @@ def test_a_malformed_login_leaves_the_prompt_for_a_token(fetch, broken):
     asked = challenge(DEVICE)
     asked["login"].update(broken)
     started = fetch(asked, reply)
-    started.terminal.expect("\r\nToken: ")
-    started.terminal.type("a-token\n")
+    started.terminal.answer({"\r\nToken: ": "a-token"})
     status, shown = started.end()
     assert status == 0 and "Log in at" not in shown
 
@@ -259,9 +257,7 @@ def test_the_terminal_agent_shows_the_login_of_a_program_and_the_next_question(a
         **agent_broker.environment, "WATCHWORD_SOCKET": agent_broker.socket, "TERM": "dumb"})
     terminal.expect("showing the questions of all programs")
     agent_broker.ask(challenge(DEVICE))
-    terminal.expect("Request from ")
-    terminal.expect("Code: WDJB-MJHT")
-    terminal.expect(PROMPT)
+    terminal.expect("Request from ", "Code: WDJB-MJHT", PROMPT)
     agent_broker.withdraw()
     agent_broker.ask(challenge(BROWSER, challengeId="c2"))
     terminal.expect(PROMPT, times=2)

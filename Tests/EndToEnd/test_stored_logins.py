@@ -1,16 +1,11 @@
 """Which of several stored logins is sent, with scripted servers that record every request."""
-import base64
 import itertools
 
 import pytest
 
 from rig.client import password_answer
 from rig.keyring import SCHEMA, description, settle
-from rig.scripted import DigestCheck, basic_server, response
-
-
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+from rig.scripted import DigestCheck, basic, basic_server, response
 
 
 def never(challenge):

@@ -35,15 +35,9 @@ def test_the_login_of_a_program_that_cannot_ask(stage, desk):
     stage.allow(wrong, server), stage.allow(right, server)
     fetch = desk.client.start("fetch/run", {"url": server.url})
     desk.terminal.expect("requires a login")
-    desk.terminal.expect("User: ")
-    desk.terminal.type("bob\n")
-    desk.terminal.expect("Password for bob: ")
-    desk.terminal.type(wrong + "\n")
+    desk.terminal.answer({"User: ": "bob", "Password for bob: ": wrong})
     desk.terminal.expect("has refused the last answer (1 failed so far)")
-    desk.terminal.expect("User [bob]: ")
-    desk.terminal.type("\n")
-    desk.terminal.expect("User [bob]: \r\nPassword for bob: ")
-    desk.terminal.type(right + "\n")
+    desk.terminal.answer({"User [bob]: ": "", "User [bob]: \r\nPassword for bob: ": right})
     result = desk.client.wait(fetch)["result"]
     assert result["status"] == 200 and result["auth"]["source"] == "agent"
     assert b"Request from a program (exe:/usr/bin/python3" in desk.terminal.shown, "the requesting program"
@@ -79,20 +73,16 @@ def test_a_cancelled_fetch_withdraws_its_question(stage, desk):
 
 @pytest.mark.parametrize("typed, is_allowed", [("once\n", True), ("n\n", False), ("\n", False), ("what?\ns\n", True)])
 def test_rule_g5_consent_for_a_sandbox_names_program_login_origin_and_realm(stage, desk, typed, is_allowed):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected()
     place = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
     credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
     assert "result" in desk.client.call("credential/store", {"protectionSpace": place, "credential": credential})
     command, info = flatpak()
     inside = Relay(desk.broker.socket, *command, pass_fds=[info])
     inside.send({"id": 1, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
-    desk.terminal.expect("flatpak:org.example.Maps")
-    desk.terminal.expect(f"It wants to use the login from the session for http://127.0.0.1:{server.port} as bob.")
-    desk.terminal.expect('The server says: "Staff"')
-    desk.terminal.expect("Verified: no other program can use this name.")
-    desk.terminal.expect("Allow it? once/session/always/NO: ")
+    desk.terminal.expect(
+        "flatpak:org.example.Maps", f"It wants to use the login from the session for http://127.0.0.1:{server.port} as bob.",
+        'The server says: "Staff"', "Verified: no other program can use this name.", "Allow it? once/session/always/NO: ")
     for part in typed.splitlines(keepends=True):
         # Text typed before a question is not an answer to it.
         desk.terminal.expect("Allow it? ")
@@ -117,8 +107,7 @@ def test_the_questions_of_a_program_are_stopped_after_the_second_refusal(stage, 
     second = desk.client.start("fetch/run", {"url": server.url + "/second"})
     desk.terminal.expect("User: ")
     desk.terminal.type("\x04")
-    desk.terminal.expect("? y/N: ")
-    desk.terminal.type("y\n")
+    desk.terminal.answer({"? y/N: ": "y"})
     assert desk.client.wait(second)["error"]["data"]["kind"] == "challengeCancelled"
     third = desk.client.fetch(server.url + "/third")["result"]
     assert third["status"] == 401 and third["noRespondent"] == "stopped"
@@ -161,8 +150,7 @@ def test_an_incomplete_password_does_not_answer_the_next_question(stage, desk):
     """The question is withdrawn while the user types."""
     server = stage.server(basic_server("bob", "x"))
     first = desk.client.start("fetch/run", {"url": server.url})
-    desk.terminal.expect("User: ")
-    desk.terminal.type("bob\n")
+    desk.terminal.answer({"User: ": "bob"})
     desk.terminal.expect("Password for bob: ")
     desk.terminal.type("half of it")
     desk.client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": first}})
@@ -170,8 +158,7 @@ def test_an_incomplete_password_does_not_answer_the_next_question(stage, desk):
     desk.client.wait(first)
     desk.terminal.shown = b""
     second = desk.client.start("fetch/run", {"url": server.url + "/second"})
-    desk.terminal.expect("User: ")
-    desk.terminal.type("amy\n")
+    desk.terminal.answer({"User: ": "amy"})
     desk.terminal.expect("Password for ")
     assert b"Password for amy: " in desk.terminal.shown, desk.terminal.shown
     desk.terminal.type("\x04")

@@ -3,7 +3,6 @@ import json
 import pathlib
 
 from .bodies import eventually
-from .scripted import basic_server
 
 
 def state(broker):
@@ -33,13 +32,6 @@ def wait_for_kinds(broker, *wanted):
     """Waits until the audit log contains events of these kinds in this order: records are written asynchronously."""
     wait_for(lambda: len(kinds(broker)) >= len(wanted))
     assert kinds(broker) == list(wanted)
-
-
-def protected(stage, user="bob", realm="Staff"):
-    password = stage.secret()
-    server = stage.server(basic_server(user, password, realm))
-    stage.allow(password, server)
-    return server, password
 
 
 def clear(client, numbers):

@@ -157,6 +157,11 @@ class Desktop:
 
         return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds, LOOK_PAUSE)
 
+    def hear_all(self, *names):
+        """Waits for a widget with each name."""
+        for name in names:
+            self.hear(name)
+
     def operate(self, what, text=None, **states):
         """Clicks on a widget as a screen reader does, or replaces its text, once the widget is enabled."""
         place = self.hear(what, is_whole=True, sensitive=True, **states)["place"]

@@ -15,6 +15,7 @@ from .authorization_server import AuthorizationServer
 from .glewlwyd import Glewlwyd
 from .oidc_mock import OIDCMock
 from .protected_resource import ProtectedResource
+from .terminal import Shell
 from .token_service import TokenService
 
 
@@ -201,3 +202,9 @@ def oidc_mock(tmp_path):
 def token(tmp_path_factory, certificates):
     """A PKCS#11 token with the certificate "client" and its key."""
     return softhsm.Token(tmp_path_factory.mktemp("token"), certificates.pairs["client"])
+
+
+@pytest.fixture
+def shell(stage):
+    """The helper with a broker of the default configuration."""
+    return Shell(stage.broker())

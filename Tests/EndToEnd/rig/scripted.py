@@ -1,4 +1,5 @@
 """A server that sends what a test wants, and records every byte that it receives, by connection."""
+import base64
 import contextlib
 import hashlib
 import itertools
@@ -130,10 +131,13 @@ class ScriptedServer:
         end_listening(self.listener)
 
 
-def basic_server(user, password, realm="Staff", body=b"welcome"):
-    import base64
+def basic(user, password):
+    """The value of Authorization."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
-    right = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+def basic_server(user, password, realm="Staff", body=b"welcome"):
+    right = basic(user, password)
 
     def handle(request):
         if request.authorization == right:

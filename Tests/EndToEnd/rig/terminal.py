@@ -18,12 +18,19 @@ class Terminal:
         os.close(inner)
         self.child, self.shown = self.process.pid, b""
 
-    def expect(self, text, seconds=30, times=1):
-        """Waits until `text` has been shown, `times` times altogether."""
+    def expect(self, *texts, seconds=30, times=1):
+        """Waits until each text has been shown, `times` times altogether."""
         end = time.monotonic() + seconds
-        while self.shown.count(text.encode()) < times:
-            assert time.monotonic() < end, f"{text!r} did not appear: {self.shown!r}"
-            self._read(0.2)
+        for text in texts:
+            while self.shown.count(text.encode()) < times:
+                assert time.monotonic() < end, f"{text!r} did not appear: {self.shown!r}"
+                self._read(0.2)
+
+    def answer(self, lines):
+        """Waits for each prompt of `lines`, and types the line that belongs to it."""
+        for prompt, line in lines.items():
+            self.expect(prompt)
+            self.type(line + "\n")
 
     def _read(self, seconds):
         if is_ready(self.terminal, seconds):
