@@ -219,9 +219,10 @@ def test_client_credentials_need_no_person(stage, site, tmp_path):
     assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty()
 
 
-def test_discovery_by_the_resource(stage, site):
+@pytest.mark.parametrize("place", ["inserted-oauth", "inserted-openid", "appended-openid"])
+def test_discovery_by_the_resource(stage, site, place):
     site.options["issuer"] = None
-    site.server.config(metadata_at=("appended-openid",))
+    site.server.config(metadata_at=place)
     site.resource.config(checks_audience=True)
     client = stage.client(broker=site.broker())
     call = started(client, site.url)
@@ -300,6 +301,7 @@ def test_tokens_are_bound_to_a_key_of_the_broker(stage, site, gnome, nonce):
     assert len(set(proofs)) == len(proofs) >= 2, "each request has a proof of its own"
     if nonce:
         site.server.new_dpop_nonce()
+        site.resource.new_dpop_nonce()
         assert client.fetch(site.url)["result"]["status"] == 200
     # The key is stored with the grant, so that the token can be renewed after a restart.
     assert broker.stop() == 0

@@ -7,7 +7,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
-from cryptography.x509 import ocsp
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 DAY = datetime.timedelta(days=1)
@@ -77,8 +76,7 @@ class Authority(Pair):
             .sign(signer.key, hashes.SHA256()))
         super().__init__(key, certificate)
 
-    def issue(self, common_name="localhost", names=("localhost", "127.0.0.1"), start=-1, end=1, bits=None, client=False, must_staple=False,
-              digest=hashes.SHA256()):
+    def issue(self, common_name="localhost", names=("localhost", "127.0.0.1"), start=-1, end=1, bits=None, client=False, digest=hashes.SHA256()):
         """Issues a leaf certificate that is valid from `start` to `end`, in days from now."""
         key = new_key(bits)
         usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
@@ -89,19 +87,7 @@ class Authority(Pair):
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False))
         if not client:
             builder = builder.add_extension(x509.SubjectAlternativeName([general_name(one) for one in names]), critical=False)
-        if must_staple:
-            builder = builder.add_extension(x509.TLSFeature([x509.TLSFeatureType.status_request]), critical=False)
         return Pair(key, builder.sign(self.key, digest))
-
-    def status(self, leaf, revoked=False):
-        """Returns an OCSP response in DER."""
-        builder = ocsp.OCSPResponseBuilder().add_response(
-            cert=leaf.certificate, issuer=self.certificate, algorithm=hashes.SHA1(),
-            cert_status=ocsp.OCSPCertStatus.REVOKED if revoked else ocsp.OCSPCertStatus.GOOD,
-            this_update=now() - DAY, next_update=now() + DAY, revocation_time=now() - DAY if revoked else None,
-            revocation_reason=x509.ReasonFlags.key_compromise if revoked else None)
-        builder = builder.responder_id(ocsp.OCSPResponderEncoding.NAME, self.certificate).certificates([self.certificate])
-        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
 
 
 def general_name(text):

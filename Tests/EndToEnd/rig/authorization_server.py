@@ -10,12 +10,10 @@ import dataclasses
 import json
 import re
 import secrets
-import urllib.parse
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from .dpop import public_jwk
-from .oauth_answers import altered, dated, error, json_answer, page, redirect, with_query
+from .oauth_answers import altered, error, json_answer, page, redirect, with_query
 from .oauth_grants import ALL_GRANTS, Client, Code, Grant, Memory
 from .oauth_site import Site
 from .token_endpoint import TokenEndpoint
@@ -30,24 +28,16 @@ class Settings:
     """The settings that `config` changes. A dictionary of changes maps a name to its value, to None (left out), or to a function of the
     correct value."""
     #: Metadata: where it is found (inserted-oauth, inserted-openid, appended-openid), and changes.
-    metadata_at: tuple = ("inserted-oauth",)
+    metadata_at: str = "inserted-oauth"
     metadata: dict = dataclasses.field(default_factory=dict)
-    #: Authorization: whether the user approves (otherwise access_denied), and must first log in with a cookie; changes of the
-    #: parameters `code`, `state` and `iss` of the redirect; whether `iss` is sent and announced (RFC 9207).
+    #: Authorization: whether the user approves (otherwise access_denied); changes of the parameters `code`, `state` and `iss` of the
+    #: redirect.
     approves: bool = True
-    needs_session: bool = False
     redirect: dict = dataclasses.field(default_factory=dict)
-    sends_iss: bool = True
-    user: str = "ann"
-    #: Scopes that the user grants; others are left out silently. `default_scope` is granted if none is requested.
+    #: Scopes that the user grants; others are left out silently. `read` is granted if none is requested.
     scopes: tuple = ("openid", "offline_access", "read", "write")
-    default_scope: str = "read"
-    #: Resources that the server knows (RFC 8707); None: all.
-    resources: tuple | None = None
-    #: Tokens: lifetimes in seconds (None: unlimited, and for access tokens without expires_in), and changes of the response.
-    expires_in: int | None = 3600
-    refresh_expires_in: int | None = None
-    code_expires_in: int = 60
+    #: Tokens: the lifetime of access tokens in seconds, and changes of the response.
+    expires_in: int = 3600
     refresh_tokens: bool = True
     rotation: bool = True
     token_response: dict = dataclasses.field(default_factory=dict)
@@ -57,11 +47,8 @@ class Settings:
     auth_methods: tuple = ("none", "client_secret_basic")
     #: Device authorization: the interval in seconds (None: left out, which means 5), and whether earlier polls are slowed down.
     interval: int | None = 1
-    device_expires_in: int = 600
     enforce_interval: bool = True
     device_response: dict = dataclasses.field(default_factory=dict)
-    #: Whether a mere visit of the page with the code approves (glewlwyd with a session does that).
-    approves_visits: bool = False
     #: DPoP: off, offered or required. `server.new_dpop_nonce()` requires a nonce.
     dpop: str = "off"
     #: Whether clients can register (RFC 7591), and changes of the response.
@@ -79,7 +66,7 @@ class AuthorizationServer(Site):
 
     def __init__(self, certificates=None, issuer_path=""):
         self.settings, self.memory, self.issuer_path = Settings(), Memory(), issuer_path
-        self.authorizations, self.revocations, self.registrations, self.resources, self._sessions = [], [], [], [], set()
+        self.authorizations, self.revocations, self.registrations, self.resources = [], [], [], []
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.client("watchword")
         self.calls = TokenEndpoint(self)
@@ -114,10 +101,6 @@ class AuthorizationServer(Site):
         """Revokes all access tokens; refresh tokens remain valid."""
         self._revoke(self.access_tokens)
 
-    def revoke_refresh(self):
-        """Revokes all refresh tokens; access tokens remain valid until they expire."""
-        self._revoke(self.refresh_tokens)
-
     def revoke_all(self):
         self._revoke(self.tokens)
 
@@ -128,7 +111,7 @@ class AuthorizationServer(Site):
 
     def advance(self, seconds):
         """Advances the clock by which tokens, codes and device codes expire."""
-        self.memory.clock.offset += seconds
+        self.memory.offset += seconds
 
     def new_dpop_nonce(self):
         """Requires this nonce in proofs from now on; returns it. Resources have nonces of their own."""
@@ -145,24 +128,16 @@ class AuthorizationServer(Site):
         """All device authorizations, oldest first: `code`, `user_code`, `state`, `interval`, `polls` (times) and so on."""
         return list(self.memory.devices)
 
-    def approve(self, user_code=None):
-        """As the user, approves the device with this code, by default the last one."""
-        self._device(user_code).state = "approved"
+    def approve(self):
+        """As the user, approves the last device."""
+        self.devices[-1].state = "approved"
 
-    def deny(self, user_code=None):
-        self._device(user_code).state = "denied"
+    def deny(self):
+        self.devices[-1].state = "denied"
 
-    def slow_down(self, times=1, user_code=None):
+    def slow_down(self, times=1):
         """Answers the next polls with `slow_down`."""
-        self._device(user_code).slow_downs = times
-
-    def expire_device(self, user_code=None):
-        self._device(user_code).expires = 0
-
-    def _device(self, user_code):
-        found = [device for device in self.devices if user_code in (None, device.user_code)]
-        assert found, f"no device has the code {user_code}; there are {len(self.devices)}"
-        return found[-1]
+        self.devices[-1].slow_downs = times
 
     def issued_secrets(self):
         """Returns the values of all tokens, codes and verifiers, none of which may leak, with whether the `resources` may receive
@@ -177,14 +152,12 @@ class AuthorizationServer(Site):
     def metadata(self):
         """The correct metadata, without the changes of the settings."""
         settings = self.settings
-        grants = list(ALL_GRANTS)
         document = {"issuer": self.issuer, **{name: self.endpoint(place) for name, place in ENDPOINTS.items()},
-                    "response_types_supported": ["code"], "grant_types_supported": grants,
+                    "response_types_supported": ["code"], "grant_types_supported": list(ALL_GRANTS),
                     "code_challenge_methods_supported": ["S256"], "scopes_supported": list(settings.scopes),
                     "token_endpoint_auth_methods_supported": list(settings.auth_methods),
-                    "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["ES256"]}
-        if settings.sends_iss:
-            document["authorization_response_iss_parameter_supported"] = True
+                    "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["ES256"],
+                    "authorization_response_iss_parameter_supported": True}
         if settings.registration:
             document["registration_endpoint"] = self.endpoint("register")
         if settings.dpop != "off":
@@ -202,29 +175,23 @@ class AuthorizationServer(Site):
 
     def _answer(self, request):
         calls = {"/token": self.calls.token, "/device_authorization": self.calls.device_authorization, "/revoke": self.calls.revoke}
-        pages = {"metadata": self._metadata, "/authorize": self._authorize, "/login": self._login, "/device": self._device_page,
-                 "/register": self._register, "/jwks": self._jwks}
+        pages = {"metadata": self._metadata, "/authorize": self._authorize, "/register": self._register}
         place = self._place(request)
         if place in calls:
             return self.calls.answer(request, calls[place])
         return pages[place](request) if place in pages else page(404, "not found")
 
     def _metadata(self, request):
-        path, wanted = self.issuer_path, []
+        path = self.issuer_path
         forms = {"inserted-oauth": f"/.well-known/oauth-authorization-server{path}",
                  "inserted-openid": f"/.well-known/openid-configuration{path}",
                  "appended-openid": f"{path}/.well-known/openid-configuration"}
-        wanted = [forms[name] for name in self.settings.metadata_at]
-        if request.target not in wanted:
+        if request.target != forms[self.settings.metadata_at]:
             return page(404, "not found")
         return json_answer(200, altered(self.metadata(), self.settings.metadata))
 
-    def _jwks(self, request):
-        return json_answer(200, {"keys": [{**public_jwk(self.key), "use": "sig", "alg": "ES256", "kid": "1"}]})
-
     def granted(self, scope):
-        wanted = (scope or self.settings.default_scope).split()
-        return tuple(one for one in wanted if one in self.settings.scopes)
+        return tuple(one for one in (scope or "read").split() if one in self.settings.scopes)
 
     def _authorize(self, request):
         query = request.query
@@ -233,16 +200,12 @@ class AuthorizationServer(Site):
         if client is None or not client.accepts(query.get("redirect_uri", "")):
             self.problems.append(f"refused the redirect URI {query.get('redirect_uri')!r} of the client {query.get('client_id')!r}")
             return page(400, "unknown client or redirect URI")
-        if self.settings.needs_session and not self._sessions & self._cookies(request):
-            return redirect(302, with_query(self.endpoint("login"), {"to": request.target}))
         self.authorizations.append(query)
         code = self._problem(request, query, client)
         if code:
             return self._redirect(query, {"error": code})
         grant = Grant(client, self.granted(query.get("scope")), self._resources(request), query.get("nonce"), query.get("dpop_jkt"))
-        made = Code(f"co{secrets.token_urlsafe(24)}", grant, query["redirect_uri"], query["code_challenge"],
-                    self.memory.clock.now() + self.settings.code_expires_in)
-        self.memory.grants.append(grant)
+        made = Code(f"co{secrets.token_urlsafe(24)}", grant, query["redirect_uri"], query["code_challenge"], self.memory.now() + 60)
         self.memory.codes.append(made)
         return self._redirect(query, {"code": made.value})
 
@@ -261,49 +224,20 @@ class AuthorizationServer(Site):
             return "invalid_request"
         if not self.settings.approves:
             return "access_denied"
-        known = self.settings.resources
-        if known is not None and not set(self._resources(request)) <= set(known):
-            return "invalid_target"
         return None if self.granted(query.get("scope")) else "invalid_scope"
 
     def _resources(self, request):
         return tuple(value for name, value in request.query_pairs if name == "resource")
 
     def _redirect(self, query, parameters):
-        parameters = {**parameters, "state": query.get("state"), "iss": self.issuer if self.settings.sends_iss else None}
+        parameters = {**parameters, "state": query.get("state"), "iss": self.issuer}
         return redirect(302, with_query(query["redirect_uri"], altered(parameters, self.settings.redirect)))
-
-    def _cookies(self, request):
-        return set(re.findall(r"session=([^;\s]+)", request.header("Cookie") or ""))
-
-    def _login(self, request):
-        session = secrets.token_urlsafe(12)
-        self._sessions.add(session)
-        target = request.query.get("to", "/")
-        return dated(302, b"", f"Set-Cookie: session={session}; HttpOnly; Path=/", f"Location: {target}")
-
-    def _device_page(self, request):
-        user_code = request.query.get("user_code")
-        found = [device for device in self.devices if device.user_code == user_code]
-        if found and self.settings.approves_visits:
-            found[0].state = "approved"
-        return page(200, "approved" if found and found[0].state == "approved" else "enter the code")
 
     def _register(self, request):
         """RFC 7591 section 3."""
         if not self.settings.registration or request.method != "POST":
             return page(404, "not found")
-        try:
-            document = json.loads(request.body)
-            uris = document.get("redirect_uris", [])
-        except (ValueError, AttributeError):
-            return error("invalid_client_metadata")
-        if any(urllib.parse.urlsplit(uri).fragment for uri in uris):
-            return error("invalid_redirect_uri")
+        document = json.loads(request.body)
         self.registrations.append(document)
-        method = document.get("token_endpoint_auth_method", "client_secret_basic")
-        secret = None if method == "none" else secrets.token_urlsafe(18)
-        client = self.client(f"dyn{secrets.token_urlsafe(9)}", secret, redirect_uris=tuple(uris))
-        answer = {**document, "client_id": client.name, "token_endpoint_auth_method": method}
-        answer |= {"client_secret": secret, "client_secret_expires_at": 0} if secret else {}
-        return json_answer(201, altered(answer, self.settings.registration_response))
+        client = self.client(f"dyn{secrets.token_urlsafe(9)}", redirect_uris=tuple(document["redirect_uris"]))
+        return json_answer(201, altered({**document, "client_id": client.name}, self.settings.registration_response))

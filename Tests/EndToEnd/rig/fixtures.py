@@ -11,12 +11,7 @@ from . import forwarding, leaks, proxies, softhsm
 from . import kerberos as krb
 from . import ntlm as rig_ntlm
 from . import tls as rig_tls
-from .authorization_server import AuthorizationServer
-from .glewlwyd import Glewlwyd
-from .oidc_mock import OIDCMock
-from .protected_resource import ProtectedResource
 from .terminal import Shell
-from .token_service import TokenService
 
 
 @contextlib.contextmanager
@@ -140,62 +135,6 @@ def client_nginx(tmp_path_factory, certificates):
             return started[verify, protocols]
 
         yield start
-
-
-class OAuthPair:
-    """A scripted authorization server, and a resource that requires its tokens, which the stage searches for secrets."""
-
-    def __init__(self, stage, certificates=None, **more):
-        self.server = stage.server(AuthorizationServer(certificates, **more))
-        self.resource = stage.server(ProtectedResource(self.server, certificates))
-
-
-@pytest.fixture
-def oauth(stage):
-    """`oauth.server` and `oauth.resource`, over plain http."""
-    return OAuthPair(stage)
-
-
-@pytest.fixture
-def oauth_tls(stage, certificates):
-    """The same over https, with certificates of `certificates / "ca.pem"`."""
-    return OAuthPair(stage, certificates)
-
-
-@pytest.fixture
-def start_glewlwyd(stage, tmp_path):
-    """`start_glewlwyd(access_token_duration=2)` starts a server; the arguments are those of Glewlwyd. It takes 0.2 s."""
-    with contextlib.ExitStack() as stack:
-        def start(**more):
-            folder = tmp_path / f"glewlwyd{len(stage.servers)}"
-            folder.mkdir()
-            return stage.server(stack.enter_context(running(Glewlwyd(folder, **more))))
-
-        yield start
-
-
-@pytest.fixture
-def glewlwyd(start_glewlwyd):
-    return start_glewlwyd()
-
-
-@pytest.fixture
-def token_service(stage, tmp_path):
-    """A token service with its registry and the user ann, whose password is `token_service.users["ann"]`."""
-    folder = tmp_path / "registry"
-    folder.mkdir()
-    password = stage.secret()
-    with running(TokenService(folder, {"ann": password})) as service:
-        stage.allow(password, service)
-        yield stage.server(service)
-
-
-@pytest.fixture
-def oidc_mock(tmp_path):
-    folder = tmp_path / "oidc"
-    folder.mkdir()
-    with running(OIDCMock(folder)) as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

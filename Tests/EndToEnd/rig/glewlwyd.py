@@ -1,7 +1,6 @@
 """glewlwyd, Debian's OAuth 2 and OpenID Connect server, with the user ann, and what ann does there without a browser."""
 import contextlib
 import functools
-import glob
 import gzip
 import json
 import os
@@ -74,35 +73,31 @@ class Session:
 
 
 class Glewlwyd(Site):
-    """The server, behind a site that forwards to it, records, and fails as a test wants; and its clients: "watchword", public, with the redirect URI http://127.0.0.1:PORT/callback, where PORT is
-    `redirect_port`, a free one by default; and "robot", confidential with `secret`, for client credentials.
-
-    `parameters` are changes of the parameters of its plugin, such as `access_token_duration=2` (`_` stands for `-`), and
-    `dpop_nonces=True` requires nonces. `redirect_path` and `redirect_uris` change what "watchword" may redirect to.
+    """The server, behind a site that forwards to it, records, and fails as a test wants; and its clients: "watchword", public, with the
+    redirect URI http://127.0.0.1:PORT/callback, where PORT is `redirect_port`; and "robot", confidential with `secret`, for client
+    credentials. `access_token_duration` is in seconds.
     """
 
     USER, PASSWORD = "ann", "annspassword"
     PARALLEL = True
 
-    def __init__(self, folder, redirect_port=None, redirect_path="/callback", redirect_uris=(), dpop_nonces=False, **parameters):
+    def __init__(self, folder, access_token_duration=60):
         super().__init__()
-        self.folder, self.inner_port, self.resources, self.offset = pathlib.Path(folder), free_port(), [], 0
+        self.folder, self.inner_port, self.resources = pathlib.Path(folder), free_port(), []
         self._issued = {}
         self.issuer, self.secret = self.url + "/api/oidc", "robots-secret"
-        self.redirect_port = redirect_port or free_port()
-        self.redirect_uri = f"http://127.0.0.1:{self.redirect_port}{redirect_path}"
+        self.redirect_port = free_port()
         self._prepare()
-        self._start()
+        self.server = Server([find("glewlwyd"), f"--config-file={self.folder}/g.conf"], self.inner_port, self.folder / "glewlwyd.log",
+                             cwd=self.folder)
         self.admin = Session(self, "admin", "password")
         if not PREPARED:
             self._add_user()
             PREPARED.append((self.folder / "g.db").read_bytes())
-        nonces = {"oauth-dpop-nonce-mandatory": True, "oauth-dpop-nonce-counter": 5} if dpop_nonces else {}
-        changes = {name.replace("_", "-"): value for name, value in parameters.items()}
         self.admin.call("POST", "mod/plugin/", {"module": "oidc", "name": "oidc", "display_name": "OpenID Connect",
-                                                "parameters": {**self._parameters(), **nonces, **changes}})
-        self.client("watchword", redirect_uris=[self.redirect_uri, *redirect_uris])
-        self.client("robot", self.secret)
+                                                "parameters": self._parameters(access_token_duration)})
+        self._add_client("watchword", redirect_uris=[f"http://127.0.0.1:{self.redirect_port}/callback"])
+        self._add_client("robot", self.secret)
         self.ann = Session(self, self.USER, self.PASSWORD)
 
     # process
@@ -119,26 +114,8 @@ class Glewlwyd(Site):
             'session_key="GLEWLWYD2_SESSION_ID"\nsession_expiration=2419200\nadmin_scope="g_admin"\nprofile_scope="g_profile"\n'
             f'hash_algorithm="SHA512"\n{MODULES}\ndatabase={{type="sqlite3" path="{self.folder}/g.db"}};\n')
 
-    def _start(self, environment=None):
-        self.server = Server([find("glewlwyd"), f"--config-file={self.folder}/g.conf"], self.inner_port, self.folder / "glewlwyd.log",
-                             cwd=self.folder, env={**os.environ, **(environment or {})})
-
-    def restart(self, advance=0):
-        """Restarts the server with the same database, its clock `advance` seconds ahead of the machine's."""
-        self.server.stop()
-        self.offset = advance
-        self._start(_fake_time(advance) if advance else None)
-        self._log_in()
-
-    def _log_in(self):
-        self.admin, self.ann = Session(self, "admin", "password"), Session(self, self.USER, self.PASSWORD)
-
     def stop(self):
         self.server.stop()
-
-    @property
-    def log(self):
-        return (self.folder / "glewlwyd.log.out").read_text()
 
     # requests
 
@@ -181,13 +158,13 @@ class Glewlwyd(Site):
         self.admin.call("POST", "user/", {"username": self.USER, "name": "Ann", "password": self.PASSWORD, "email": "ann@example.test",
                                           "enabled": True, "scope": ["g_profile", "openid", *SCOPES]})
 
-    def _parameters(self):
+    def _parameters(self, access_token_duration):
         pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
         return {
             "iss": self.issuer, "jwt-type": "rsa", "jwt-key-size": "256",
             "key": _key().private_bytes(pem, form, serialization.NoEncryption()).decode(),
             "cert": _key().public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo).decode(),
-            "jwks-show": True, "jwks-uri": "", "access-token-duration": 60, "refresh-token-duration": 1209600, "code-duration": 600,
+            "jwks-show": True, "jwks-uri": "", "access-token-duration": access_token_duration, "refresh-token-duration": 1209600, "code-duration": 600,
             "allow-non-oidc": True, "refresh-token-rolling": True, "refresh-token-one-use": "always",
             "auth-type-code-revoke-replayed": True, "auth-type-code-enabled": True, "auth-type-client-enabled": True,
             "auth-type-refresh-enabled": True, "auth-type-device-enabled": True, "auth-type-token-enabled": False,
@@ -199,58 +176,32 @@ class Glewlwyd(Site):
             "resource-allowed": True, "resource-scope": {}, "resource-client-property": "resource",
             "resource-scope-and-client-property": False}
 
-    def client(self, name, secret=None, redirect_uris=(), types=None):
-        """Adds a client; with a secret, it is confidential, and for client credentials."""
+    def _add_client(self, name, secret=None, redirect_uris=()):
+        """With a secret, the client is confidential, and for client credentials."""
         value = {"client_id": name, "name": name, "confidential": secret is not None, "enabled": True, "redirect_uri": list(redirect_uris),
-                 "scope": list(SCOPES) if secret else [], "authorization_type": types or (["client_credentials"] if secret else ALL_TYPES),
+                 "scope": list(SCOPES) if secret else [], "authorization_type": ["client_credentials"] if secret else ALL_TYPES,
                  "token_endpoint_auth_method": ["client_secret_basic" if secret else "none"], **({"password": secret} if secret else {})}
         self.admin.call("POST", "client/", value)
 
-    def allow_resource(self, resource, scopes=SCOPES):
-        """Makes a resource (RFC 8707) known for these scopes; changes the plugin's parameters and reloads it."""
-        plugin = self.admin.call("GET", "mod/plugin/oidc")
-        for scope in scopes:
-            plugin["parameters"]["resource-scope"].setdefault(scope, []).append(resource)
-        self.admin.call("PUT", "mod/plugin/oidc", plugin)
-        self.admin.call("PUT", "mod/plugin/oidc/reset/")
-
     # the user
 
-    def endpoint(self, name):
-        """Returns the URL of `authorize`, `token`, `device_authorization`, `revoke`, `register`, `userinfo` or `jwks`."""
-        return f"{self.issuer}/{'auth' if name == 'authorize' else name}"
+    def _grant(self):
+        """As ann, grants the scopes of the tests to "watchword"."""
+        self.ann.call("PUT", "auth/grant/watchword", {"scope": "openid read"})
 
-    def grant(self, scopes="openid read", client="watchword"):
-        """As ann, grants these scopes to a client."""
-        self.ann.call("PUT", f"auth/grant/{client}", {"scope": scopes})
+    def approve(self, url):
+        """As ann, logs in at the URL of an authorization request, and follows the redirect to the program; returns its page."""
+        self._grant()
+        return tiny_browser.open_login(url + "&g_continue", self.ann.jar)
 
-    def approve(self, url, scopes=None):
-        """As ann, logs in at the URL of an authorization request, grants `scopes` (by default those of the request), and follows
-        the redirect to the program; returns the program's page. `hold` does not follow it."""
-        return tiny_browser.open_login(self._granted(url, scopes), self.ann.jar)
-
-    def hold(self, url, scopes=None):
-        return tiny_browser.hold_redirect(self._granted(url, scopes), self.ann.jar)
-
-    def _granted(self, url, scopes):
-        url = tiny_browser.reach(url, self)
-        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
-        self.grant(query["scope"] if scopes is None else scopes, query["client_id"])
-        return url + "&g_continue"
-
-    def approve_device(self, user_code, scopes="openid read", client="watchword"):
-        """As ann, approves a device, which glewlwyd does on a mere visit; returns the last page."""
-        self.grant(scopes, client)
-        url = f"{self.issuer}/device?" + urllib.parse.urlencode({"code": user_code, "g_continue": ""})
-        return tiny_browser.open_login(url, self.ann.jar)
-
-    def sessions(self):
-        """Returns the refresh tokens of ann as glewlwyd lists them."""
-        return self.ann.call("GET", "oidc/token")
+    def approve_device(self, user_code):
+        """As ann, approves a device, which glewlwyd does on a mere visit."""
+        self._grant()
+        tiny_browser.open_login(f"{self.issuer}/device?" + urllib.parse.urlencode({"code": user_code, "g_continue": ""}), self.ann.jar)
 
     def revoke_refresh(self):
         """As ann, revokes all refresh tokens; returns how many there were. Access tokens survive that until they expire."""
-        tokens = [one for one in self.sessions() if one["enabled"]]
+        tokens = [one for one in self.ann.call("GET", "oidc/token") if one["enabled"]]
         for token in tokens:
             self.ann.call("DELETE", "oidc/token/" + urllib.parse.quote(token["token_hash"], safe=""))
         return len(tokens)
@@ -267,15 +218,9 @@ class Glewlwyd(Site):
             return None
         if header.get("alg") != "RS256" or claims.get("type") != "access_token" or claims["iss"] != self.issuer:
             return None
-        if time.time() + self.offset >= claims["exp"]:
+        if time.time() >= claims["exp"]:
             return None
         audience = claims.get("aud", [])
         grant = Grant(Client(claims["client_id"]), tuple(claims["scope"].split()))
         return Token(value, "access", grant, grant.scopes, claims["exp"], tuple([audience] if isinstance(audience, str) else audience),
                      (claims.get("cnf") or {}).get("jkt"))
-
-
-def _fake_time(seconds):
-    found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-    assert found, f"libfaketime is missing; run {INSTALL}"
-    return {"LD_PRELOAD": found[0], "FAKETIME": f"+{seconds}s"}

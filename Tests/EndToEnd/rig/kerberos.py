@@ -5,7 +5,6 @@ Tickets are for HTTP/localhost: a URL with 127.0.0.1 names a service that the re
 import os
 import pathlib
 import socket
-import struct
 import subprocess
 import threading
 
@@ -16,15 +15,15 @@ WORDS = '%>s %u %U%q port=%{local}p "%{Authorization}i" "%{Proxy-Authorization}i
 MODULES = "/usr/lib/apache2/modules"
 
 
-def write_configuration(path, kdc_port, realm=NAME, skew=300):
-    """Writes a krb5.conf that uses no name server and one KDC. `skew` is the allowed difference of clocks in seconds."""
+def write_configuration(path, kdc_port):
+    """Writes a krb5.conf that uses no name server and one KDC."""
     path = pathlib.Path(path)
     path.write_text(
-        f"[libdefaults]\ndefault_realm = {realm}\nrdns = false\ndns_canonicalize_hostname = false\nqualify_shortname = \"\"\n"
-        f"forwardable = true\nclockskew = {skew}\ndns_lookup_kdc = false\ndns_lookup_realm = false\ndns_uri_lookup = false\n"
+        f"[libdefaults]\ndefault_realm = {NAME}\nrdns = false\ndns_canonicalize_hostname = false\nqualify_shortname = \"\"\n"
+        f"forwardable = true\ndns_lookup_kdc = false\ndns_lookup_realm = false\ndns_uri_lookup = false\n"
         f"default_ccache_name = FILE:{path.parent}/tickets.default\ndefault_keytab_name = FILE:{path.parent}/none.keytab\n"
         f"default_client_keytab_name = FILE:{path.parent}/none.keytab\n"
-        f"[realms]\n{realm} = {{\nkdc = 127.0.0.1:{kdc_port}\n}}\n[domain_realm]\nlocalhost = {realm}\n")
+        f"[realms]\n{NAME} = {{\nkdc = 127.0.0.1:{kdc_port}\n}}\n[domain_realm]\nlocalhost = {NAME}\n")
     return path
 
 
@@ -73,28 +72,13 @@ class Realm:
         """Returns the environment in which a program uses the ticket cache `tickets`."""
         return {"KRB5_CONFIG": str(self.configuration), "KRB5CCNAME": f"FILE:{self.folder}/tickets.{tickets}"}
 
-    def log_in(self, user, password, tickets=None, lifetime="1h"):
+    def log_in(self, user, password, tickets=None):
         """Runs `kinit`; returns the environment that uses the ticket."""
         environment = self.environment(tickets or user)
         done = subprocess.run(
-            [find("kinit"), "-l", lifetime, user], env={**os.environ, **environment}, input=password + "\n", text=True,
+            [find("kinit"), "-l", "1h", user], env={**os.environ, **environment}, input=password + "\n", text=True,
             capture_output=True, timeout=30)
         assert done.returncode == 0, done.stderr
-        return environment
-
-    def expired(self, user, password):
-        """Returns the environment of a user whose ticket has expired an hour ago, according to its copy in the ticket cache."""
-        environment = self.log_in(user, password, f"{user}.expired")
-        file = pathlib.Path(environment["KRB5CCNAME"].removeprefix("FILE:"))
-        cache, found = bytearray(file.read_bytes()), 0
-        for offset in range(len(cache) - 11):
-            # When it was issued, when it begins to be valid, and when it expires.
-            times = struct.unpack_from(">3I", cache, offset)
-            if times[2] - times[1] == 3600 and 0 <= times[1] - times[0] < 60:
-                struct.pack_into(">3I", cache, offset, *(time - 7200 for time in times))
-                found += 1
-        assert found == 1, f"{found} tickets are in {file}"
-        file.write_bytes(cache)
         return environment
 
     def stop(self):

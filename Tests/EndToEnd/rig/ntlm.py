@@ -29,15 +29,14 @@ class NtlmCheck:
     """`users` are name → password, all of DOMAIN. With `scheme="Negotiate"` it speaks NTLM inside Negotiate; with `proxy` it
     responds with 407.
 
-    `handler` answers accepted requests; `others` are further challenges that are offered. A connection stays authenticated
-    until it is closed or a new login begins on it.
+    `handler` answers accepted requests. A connection stays authenticated until it is closed or a new login begins on it.
     """
 
-    def __init__(self, folder, users, scheme="NTLM", proxy=False, handler=None, others=()):
+    def __init__(self, folder, users, scheme="NTLM", proxy=False, handler=None):
         assert spnego, f"pyspnego is missing; run {INSTALL}"
         self.path = pathlib.Path(folder) / f"ntlm-users-{id(self)}"
         self.path.write_text("".join(f"{DOMAIN}:{user}:{password}\n" for user, password in users.items()))
-        self.scheme, self.proxy, self.others = scheme, proxy, list(others)
+        self.scheme, self.proxy = scheme, proxy
         self.handler = handler or (lambda request: response(200, f"hello {self.user_of(request)}\n".encode()))
         self.contexts, self.users, self.served, self.refused = {}, {}, [], []
 
@@ -56,10 +55,9 @@ class NtlmCheck:
     def _ask(self, request, token=None):
         status, field = (407, "Proxy-Authenticate") if self.proxy else (401, "WWW-Authenticate")
         more = f" {base64.b64encode(token).decode()}" if token else ""
-        others = [] if token else [f"{field}: {other}" for other in self.others]
         # A response to HEAD has no body (RFC 9110 section 9.3.2).
         body = b"" if request.method == "HEAD" else b"please log in"
-        return response(status, body, f"{field}: {self.scheme}{more}", *others)
+        return response(status, body, f"{field}: {self.scheme}{more}")
 
     def __call__(self, request):
         said = request.header("Proxy-Authorization" if self.proxy else "Authorization")

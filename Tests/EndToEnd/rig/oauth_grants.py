@@ -12,18 +12,17 @@ DEVICE_GRANT = ALL_GRANTS[3]
 @dataclasses.dataclass
 class Client:
     """A registered client; public without a secret. Without `redirect_uris`, every literal loopback URI is right, otherwise only
-    these, in which the port does not count if `any_port` is set (RFC 8252 section 7.3)."""
+    these, in which the port does not count (RFC 8252 section 7.3)."""
     name: str
     secret: str | None = None
     redirect_uris: tuple = ()
-    any_port: bool = True
     grants: tuple = ALL_GRANTS
 
     def accepts(self, uri):
         parts = urllib.parse.urlsplit(uri)
         if not self.redirect_uris:
             return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1") and not parts.fragment
-        return any(uri == one or self.any_port and _without_port(uri) == _without_port(one) for one in self.redirect_uris)
+        return _without_port(uri) in map(_without_port, self.redirect_uris)
 
 
 def _without_port(uri):
@@ -85,29 +84,22 @@ class Device:
     used: bool = False
 
 
-class Clock:
-    """The server's clock, which a test can advance."""
-
-    def __init__(self):
-        self.offset = 0
-
-    def now(self):
-        return time.time() + self.offset
-
-
 @dataclasses.dataclass
 class Memory:
+    """`offset` is the difference of the server's clock in seconds."""
     clients: dict = dataclasses.field(default_factory=dict)
-    grants: list = dataclasses.field(default_factory=list)
     tokens: list = dataclasses.field(default_factory=list)
     codes: list = dataclasses.field(default_factory=list)
     devices: list = dataclasses.field(default_factory=list)
-    clock: Clock = dataclasses.field(default_factory=Clock)
     proofs: Proofs = dataclasses.field(default_factory=Proofs)
+    offset: float = 0
+
+    def now(self):
+        return time.time() + self.offset
 
     def token(self, value, kind=None):
         """Returns the token with this value, whether valid or not."""
         return next((token for token in self.tokens if token.value == value and kind in (None, token.kind)), None)
 
     def is_valid(self, token):
-        return not token.revoked and (token.expires is None or self.clock.now() < token.expires)
+        return not token.revoked and (token.expires is None or self.now() < token.expires)

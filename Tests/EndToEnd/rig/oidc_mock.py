@@ -15,45 +15,39 @@ PACKAGES = pathlib.Path(__file__).resolve().parents[3] / ".build-oidc"
 PROGRAM = """
 import datetime, json, sys
 from oidc_provider_mock import User, app
-port, user, seconds, options = json.loads(sys.argv[1])
+port, user, seconds = json.loads(sys.argv[1])
 lifetime = datetime.timedelta(seconds=seconds)
-app(access_token_max_age=lifetime, user_claims=[User(sub=user, claims={"email": user})], **options).run("127.0.0.1", port)
+app(access_token_max_age=lifetime, user_claims=[User(sub=user, claims={"email": user})]).run("127.0.0.1", port)
 """
 
 
 class OIDCMock(Server):
     """The server, whose issuer is its URL. Its clients need a secret, which it does not check, and it verifies no PKCE.
-    `expires_in` is the lifetime of the access tokens in seconds. Other options are `issue_refresh_token`, `require_nonce` and
-    `require_client_registration`."""
+    `expires_in` is the lifetime of the access tokens in seconds."""
 
-    def __init__(self, folder, user="ann", expires_in=3600, **options):
+    USER = "ann"
+
+    def __init__(self, folder, expires_in):
         assert PACKAGES.exists(), f"oidc-provider-mock is missing; run {INSTALL}"
-        self.user, port = user, free_port()
+        port = free_port()
         self.url = self.issuer = f"http://127.0.0.1:{port}"
         environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(folder), "AUTHLIB_INSECURE_TRANSPORT": "1"}
-        super().__init__([sys.executable, "-c", PROGRAM, json.dumps([port, user, expires_in, options])],
+        super().__init__([sys.executable, "-c", PROGRAM, json.dumps([port, self.USER, expires_in])],
                          port, pathlib.Path(folder) / "oidc.log", cwd=folder, env=environment)
 
     def endpoint(self, name):
-        """Returns the URL of `authorize`, `token`, `userinfo` or `jwks`."""
-        metadata = json.loads(tiny_browser.request(self.url + "/.well-known/openid-configuration").body)
-        return metadata["jwks_uri" if name == "jwks" else f"{'authorization' if name == 'authorize' else name}_endpoint"]
-
-    def hold(self, url, action=None):
-        """Logs in at the URL of an authorization request; returns the redirect to the program, not yet followed. The action
-        "deny" declines."""
-        form = urllib.parse.urlencode({"sub": self.user, **({"action": action} if action else {})}).encode()
-        page = tiny_browser.request(tiny_browser.reach(url, self), "POST", {"Content-Type": "application/x-www-form-urlencoded"}, form)
-        assert page.location, (page.status, page.body)
-        return tiny_browser.Redirect(page.location)
+        """Returns the URL of `userinfo` and so on."""
+        return json.loads(tiny_browser.request(self.url + "/.well-known/openid-configuration").body)[f"{name}_endpoint"]
 
     def approve(self, url):
-        """Logs in, and follows the redirect; returns the program's page."""
-        return self.hold(url).follow()
+        """Logs in at the URL of an authorization request, and follows the redirect; returns the program's page."""
+        form = urllib.parse.urlencode({"sub": self.USER}).encode()
+        page = tiny_browser.request(url, "POST", {"Content-Type": "application/x-www-form-urlencoded"}, form)
+        return tiny_browser.request(page.location)
 
     def revoke_all(self):
         """Revokes all tokens of the user."""
-        page = tiny_browser.request(f"{self.url}/users/{self.user}/revoke-tokens", "POST", body=b"")
+        page = tiny_browser.request(f"{self.url}/users/{self.USER}/revoke-tokens", "POST", body=b"")
         assert page.status in (200, 204), (page.status, page.body)
 
     def token_requests(self):

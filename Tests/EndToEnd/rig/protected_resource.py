@@ -8,14 +8,11 @@ from .oauth_site import Site
 
 @dataclasses.dataclass
 class Settings:
-    """The settings that `config` changes. `resource_metadata` is True (the right URL), None (left out) or another URL; `scope` and `realm` are
-    parameters of the challenge, left out if None; `challenge` replaces all challenges."""
+    """The settings that `config` changes. `resource_metadata` is True (the right URL), None (left out) or another URL; `scope` is a
+    parameter of the challenge, left out if None."""
     resource_metadata: object = True
-    realm: str | None = "api"
     scope: str | None = "read"
-    challenge: str | None = None
-    #: Where the metadata is found (inserted, root), and changes, as those of the authorization server.
-    metadata_at: tuple = ("inserted",)
+    #: Changes of the metadata, as those of the authorization server.
     metadata: dict = dataclasses.field(default_factory=dict)
     #: Whether a token must have been requested for this resource (RFC 8707).
     checks_audience: bool = False
@@ -57,18 +54,17 @@ class ProtectedResource(Site):
     def _challenge(self, status, code=None, scope=None):
         settings = self.settings
         metadata = self.metadata_url if settings.resource_metadata is True else settings.resource_metadata
-        parameters = {"realm": settings.realm, "resource_metadata": metadata, "scope": scope or settings.scope, "error": code}
+        parameters = {"realm": "api", "resource_metadata": metadata, "scope": scope or settings.scope, "error": code}
         text = ", ".join(f'{name}="{value}"' for name, value in parameters.items() if value)
-        fields = [f"WWW-Authenticate: Bearer {text}".rstrip()]
+        fields = [f"WWW-Authenticate: Bearer {text}"]
         if settings.dpop:
             fields.append(f"WWW-Authenticate: DPoP {text}, algs=\"ES256\"")
-        if settings.challenge is not None:
-            fields = [f"WWW-Authenticate: {settings.challenge}"]
         return dated(status, b"please log in", *fields, *self.proofs.fields())
 
     def _answer(self, request):
         if self._place(request) == "metadata":
-            return self._metadata(request)
+            is_there = request.target == f"/.well-known/oauth-protected-resource{self.path}"
+            return json_answer(200, altered(self.metadata(), self.settings.metadata)) if is_there else page(404, "not found")
         if request.path != self.path and not request.path.startswith(self.path + "/"):
             return page(200, "open")
         if "access_token" in request.query or "access_token" in request.form:
@@ -90,12 +86,6 @@ class ProtectedResource(Site):
         if request.path == self.path + "/redirect":
             return redirect(302, request.query["to"])
         return dated(200, self.body)
-
-    def _metadata(self, request):
-        forms = {"inserted": f"/.well-known/oauth-protected-resource{self.path}", "root": "/.well-known/oauth-protected-resource"}
-        if request.target not in [forms[name] for name in self.settings.metadata_at]:
-            return page(404, "not found")
-        return json_answer(200, altered(self.metadata(), self.settings.metadata))
 
     def _problem(self, request, scheme, value, token):
         """Returns the code of the error of the request's token, or None."""

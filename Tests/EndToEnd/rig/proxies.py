@@ -11,11 +11,11 @@ from .servers import Server, find, free_port, hand_to, password_line, wait_for_p
 
 HELPERS = "/usr/lib/squid"
 REALM = "Proxy"
-WAYS = {"open": None, "basic": "basic", "digest": "digest", "both": "basic,digest", "negotiate": "negotiate"}
+WAYS = {"open": None, "basic": "basic", "digest": "digest", "negotiate": "negotiate"}
 
 
 class Squid(Server):
-    """squid. `ports`: "open", "basic", "digest", "both", "negotiate" with a Kerberos realm, and with `tls` each as "tls-…".
+    """squid. `ports`: "open", "basic", "digest", "negotiate" with a Kerberos realm, and with `tls` each as "tls-…".
 
     A line of the log: status, method, target, user, port, and the login header of the request, if any. `names` are further
     names of this machine.

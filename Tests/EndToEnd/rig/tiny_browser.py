@@ -13,12 +13,11 @@ REDIRECTS = (301, 302, 303, 307, 308)
 
 @dataclasses.dataclass
 class Page:
-    """The end of a visit. `history` are the URLs that redirected, oldest first."""
+    """The end of a visit."""
     url: str
     status: int
     headers: list
     body: bytes
-    history: list = dataclasses.field(default_factory=list)
 
     def header(self, name):
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
@@ -33,15 +32,15 @@ def is_loopback(url):
     return urllib.parse.urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
-def request(url, method="GET", headers=None, body=None, host=None, authority=None, seconds=30):
+def request(url, method="GET", headers=None, body=None, host=None, authority=None):
     """Makes one request without following redirects; returns the page. `headers` is a dictionary, or a
     list of pairs; `host` replaces the field Host; `authority` is the file of a certificate authority to trust."""
     parts = urllib.parse.urlsplit(url)
     assert is_loopback(url), f"{url} is not on this machine"
     if parts.scheme == "https":
-        connection = http.client.HTTPSConnection(parts.netloc, timeout=seconds, context=ssl.create_default_context(cafile=authority))
+        connection = http.client.HTTPSConnection(parts.netloc, timeout=30, context=ssl.create_default_context(cafile=authority))
     else:
-        connection = http.client.HTTPConnection(parts.netloc, timeout=seconds)
+        connection = http.client.HTTPConnection(parts.netloc, timeout=30)
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.putrequest(method, target, skip_host=True)
@@ -79,25 +78,13 @@ def keep_cookies(page, jar):
 
 def open_login(url, jar=None, authority=None, until=lambda url: False, limit=10):
     """Opens `url` and follows its redirects, up to one whose target fulfils `until`; returns the last page."""
-    jar, history = {} if jar is None else jar, []
-    while True:
+    jar = {} if jar is None else jar
+    for _ in range(limit):
         page = visit(url, jar, authority)
-        page.history = history
         if page.status not in REDIRECTS or page.location is None or until(page.location):
             return page
-        history = [*history, url]
-        assert len(history) <= limit, f"too many redirects: {history}"
         url = page.location
-
-
-def reach(url, server):
-    """Returns the first URL of `server` to which `url` redirects, itself included: a program may open a URL of its own first."""
-    is_there = lambda target: target.startswith(server.url + "/")
-    if is_there(url):
-        return url
-    page = open_login(url, until=is_there)
-    assert page.location, f"{url} does not redirect to {server.url}: {page}"
-    return page.location
+    raise AssertionError(f"too many redirects, up to {url}")
 
 
 class Redirect:
@@ -120,22 +107,16 @@ class Redirect:
         """Returns the program's answer. `more` are arguments of `request`, such as `host`, `method` and `headers`."""
         return request(self.url, **more)
 
-    def follow_as(self, user):
-        return request_as(user, self.url)
 
-
-def hold_redirect(url, jar=None, authority=None):
+def hold_redirect(url):
     """Logs in like `open_login`, but returns the redirect back to the program without following it."""
-    parts = urllib.parse.parse_qs(urllib.parse.urlsplit(url).query)
-    expected = parts.get("redirect_uri", [None])[0]
-    is_return = lambda target: target.partition("?")[0] == expected if expected else _returns(target)
-    page = open_login(url, jar, authority, until=is_return)
+    page = open_login(url, until=_returns)
     assert page.location is not None, f"{page.url} answered {page.status} {page.body[:200]!r}"
     return Redirect(page.location)
 
 
 def _returns(target):
-    """Whether a URL looks like the end of a login, for a start whose redirect URI is not visible."""
+    """Whether a URL looks like the end of a login: the page that the program opens does not show the redirect URI."""
     names = {name for name, _ in urllib.parse.parse_qsl(urllib.parse.urlsplit(target).query)}
     return "redirect_uri" not in names and bool(names & {"code", "error"})
 

@@ -14,15 +14,12 @@ PASSPHRASE = "open sesame"
 
 
 class Certificates:
-    """A folder of certificates: `ca.pem`, and NAME.pem with NAME.key for each of `KINDS` and each client.
+    """A folder of certificates: `ca.pem`, and NAME.pem with NAME.key for each of `pairs`.
 
     Clients: "client" (also client-locked.key and client.p12 with PASSPHRASE, client-open.p12 without, and client-both.pem with
     the key in it), "other-client" of the same authority, "stranger" of another one, "expired-client", and mismatch.key, which
     belongs to no certificate.
     """
-
-    KINDS = ["good", "other-good", "self-signed", "expired", "not-yet-valid", "wrong-name", "unknown-issuer", "weak-key",
-             "incomplete-chain", "revoked", "stapled", "sha384"]
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -32,7 +29,6 @@ class Certificates:
             "good": issue(), "other-good": issue(), "self-signed": self_signed(), "expired": issue(start=-9, end=-2),
             "not-yet-valid": issue(start=2, end=9), "wrong-name": issue("elsewhere.test", ["elsewhere.test"]),
             "unknown-issuer": self.stranger.issue(), "weak-key": issue(bits=1024), "incomplete-chain": middle.issue(),
-            "revoked": issue(), "stapled": issue(must_staple=True),
             "sha384": issue(digest=hashes.SHA384()),
             "client": issue("Alice Client", client=True, bits=2048), "other-client": issue("Bob Client", client=True),
             "stranger": self.stranger.issue("Stranger Client", client=True),
@@ -43,9 +39,7 @@ class Certificates:
         for file, content in {
                 "client-locked.key": client.key_pem(PASSPHRASE), "client.p12": client.pkcs12(PASSPHRASE, self.authority),
                 "client-open.p12": client.pkcs12(None), "client-both.pem": client.certificate_pem + client.key_pem(),
-                "mismatch.key": self.pairs["stapled"].key_pem(),
-                "revoked.der": self.authority.status(self.pairs["revoked"], revoked=True),
-                "stapled.der": self.authority.status(self.pairs["stapled"])}.items():
+                "mismatch.key": self.pairs["good"].key_pem()}.items():
             (self.folder / file).write_bytes(content)
             (self.folder / file).chmod(0o600)
 
@@ -104,23 +98,10 @@ class TlsServer(ScriptedServer):
 def client_certificate_nginx(folder, certificates, verify="on", protocols="TLSv1.2 TLSv1.3"):
     """nginx that requests a client certificate: `verify` is on, optional or optional_no_ca. A line of the log: status, SUCCESS,
     NONE or FAILED:reason, the client's subject, TLS version, connection, request on it, login, target."""
-    extra = f"ssl_verify_client {verify}; ssl_client_certificate {certificates / 'ca.pem'};"
-    return _nginx(folder, certificates, "good", extra, protocols)
-
-
-def stapling_nginx(folder, certificates, leaf="stapled"):
-    """nginx that staples an OCSP response to its certificate: "stapled" with a good status, "revoked" with that of a revoked
-    certificate."""
-    return _nginx(folder, certificates, leaf, f"ssl_stapling on; ssl_stapling_file {certificates / (leaf + '.der')};")
-
-
-def _nginx(folder, certificates, leaf, extra, protocols="TLSv1.2 TLSv1.3"):
     folder = pathlib.Path(folder)
     port = free_port()
     (folder / "www").mkdir()
     (folder / "www" / "page.txt").write_text("page for you\n")
-    # The chain includes the issuer, without which a client cannot identify the certificate of an OCSP response.
-    (folder / "chain.pem").write_bytes(b"".join((certificates / f"{one}.pem").read_bytes() for one in [leaf, "ca"]))
     spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
     user_line = "user root; " if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(
@@ -128,8 +109,9 @@ def _nginx(folder, certificates, leaf, extra, protocols="TLSv1.2 TLSv1.3"):
         f"http {{ {spool} log_format short '$status $ssl_client_verify \"$ssl_client_s_dn\" $ssl_protocol "
         "connection=$connection request=$connection_requests \"$http_authorization\" $request_uri';\n"
         f"access_log {folder}/access.log short;\nserver {{ listen 127.0.0.1:{port} ssl; root {folder}/www;\n"
-        f"ssl_certificate {folder}/chain.pem; ssl_certificate_key {certificates / (leaf + '.key')};\n"
-        f"ssl_protocols {protocols}; ssl_session_cache off; {extra} }} }}\n")
+        f"ssl_certificate {certificates / 'good.pem'}; ssl_certificate_key {certificates / 'good.key'};\n"
+        f"ssl_verify_client {verify}; ssl_client_certificate {certificates / 'ca.pem'};\n"
+        f"ssl_protocols {protocols}; ssl_session_cache off; }} }}\n")
     server = Server([find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], port, folder / "access.log")
     server.url = f"https://localhost:{port}"
     return server

@@ -20,24 +20,18 @@ def bearer_server(token, realm="api", scope=None, body=b"for the bearer\n"):
     return ScriptedServer(handle)
 
 
-def rounds_server(rounds, scheme="Hoba", ending=None, proxy=False, bound=False, body=b"after all rounds\n"):
-    """A scheme in several rounds. `rounds` are pairs of the challenge after the scheme's name, and its answer.
-
-    Any other request gets the first challenge. `ending` is sent in Authentication-Info with the body. With `bound`, a round
-    counts only for its connection, as in NTLM.
-    """
-    asks, answers, ends = [("WWW-Authenticate", "Authorization", "Authentication-Info"),
-                           ("Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info")][proxy]
-    turns = {}
+def rounds_server(rounds, scheme="Hoba", body=b"after all rounds\n"):
+    """A scheme in several rounds. `rounds` are pairs of the challenge after the scheme's name, and its answer. Any other request gets the
+    first challenge."""
+    turn = 0
 
     def handle(request):
-        key = request.connection if bound else None
-        turn = turns.pop(key, 0)
-        said = request.header(answers)
-        turn = turn + 1 if said == f"{scheme} {rounds[turn][1]}" else 1 if said == f"{scheme} {rounds[0][1]}" else 0
+        nonlocal turn
+        is_answer = [request.authorization == f"{scheme} {rounds[number][1]}" for number in (turn, 0)]
+        turn = turn + 1 if is_answer[0] else 1 if is_answer[1] else 0
         if turn == len(rounds):
-            return response(200, body, *([f"{ends}: {ending}"] if ending else []))
-        turns[key] = turn
-        return response(407 if proxy else 401, b"please log in", f"{asks}: {scheme} {rounds[turn][0]}")
+            turn = 0
+            return response(200, body)
+        return response(401, b"please log in", f"WWW-Authenticate: {scheme} {rounds[turn][0]}")
 
     return ScriptedServer(handle)
