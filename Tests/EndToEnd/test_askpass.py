@@ -149,15 +149,6 @@ def test_the_window_closes_when_the_caller_has_gone(desk):
     asking.stderr.close()
 
 
-def test_the_next_agent_is_asked_when_one_dies(desk):
-    heir = desk.new_agent(priority=-1)
-    asking = desk.ask("Password: ")
-    desk.agent.next()
-    desk.agent.client.close()
-    heir.answer(heir.next(), "from the heir")
-    assert ended(asking) == (0, "from the heir\n", "")
-
-
 def test_without_an_agent_the_error_names_what_is_missing(desk):
     desk.agent.client.close()
     eventually(lambda: desk.stage.client(broker=desk.broker, delivery=None).call("server/status")["result"]["agents"] == [],

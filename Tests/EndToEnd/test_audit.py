@@ -12,7 +12,6 @@ import pytest
 from rig import disk, leaks, schemas
 from rig.audit import clear, events, kinds, lines, numbers, state, wait_for, wait_for_kinds
 from rig.client import password_answer
-from rig.keyring import description
 from rig.scripted import response
 from rig.terminal import Shell
 
@@ -65,65 +64,6 @@ def test_rule_15_the_session_and_a_password_in_the_url(stage):
     assert [event["source"] for event in events(broker) if event["kind"] == "credentialUsed"] == ["url", "session"]
 
 
-def test_nothing_is_written_about_a_fetch_without_a_login(stage):
-    server = stage.server(lambda request: response(200, b"open"))
-    broker = stage.broker()
-    client = stage.client()
-    assert client.fetch(server.url)["result"]["status"] == 200
-    client.call("broker/lock")
-    wait_for_kinds(broker, "locked")
-
-
-def test_the_keyring(stage, gnome):
-    server, password = stage.protected()
-    gnome.put(password, **description(server))
-    broker = stage.broker(environment=gnome.for_broker)
-    assert stage.client().fetch(server.url)["result"]["status"] == 200
-    wait_for_kinds(broker, "credentialUsed", "credentialStored")
-    used, stored = events(broker)
-    assert (used["source"], used["user"], stored["source"]) == ("keyring", "bob", "session")
-
-
-def test_a_lock_and_the_denied_call_are_recorded(stage):
-    broker = stage.broker()
-    client = stage.client(name="locker")
-    client.call("broker/lock")
-    assert client.call("credential/list")["error"]["data"]["kind"] == "locked"
-    client.call("broker/unlock")
-    wait_for_kinds(broker, "locked", "denied", "unlocked")
-    assert events(broker)[1]["reason"] == "locked"
-    assert all(event["client"]["name"] == "locker" for event in events(broker))
-
-
-def test_a_fetch_of_a_denied_host_is_recorded(stage):
-    broker = stage.configured('[fetch]\ndeny = ["127.0.0.1"]\n')
-    assert stage.client().fetch("http://127.0.0.1:9/secret")["error"]["data"]["kind"] == "denied"
-    wait_for_kinds(broker, "denied")
-    assert events(broker)[0]["origin"] == "http://127.0.0.1:9"
-
-
-def test_an_agent_answers_for_a_program_that_cannot_be_asked(stage):
-    server, password = stage.protected()
-    broker = stage.broker()
-    agent = stage.client(answer=lambda params: password_answer("bob", password), name="desk")
-    agent.call("agent/register", {"name": "desk"})
-    with socket.socket(socket.AF_UNIX) as plain:
-        plain.connect(broker.socket)
-        plain.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "fetch/run", "params": {"url": server.url}}).encode() + b"\n")
-        assert json.loads(plain.makefile().readline())["result"]["status"] == 200
-    wait_for_kinds(broker, "challengeAsked", "challengeAnswered", "credentialUsed", "credentialStored")
-    asked, answered, used, _ = events(broker)
-    assert asked["agent"]["name"] == answered["agent"]["name"] == "desk" and "name" not in used["client"]
-    assert (answered["by"], answered["action"], used["source"]) == ("agent", "credential", "agent")
-
-
-def test_the_session_that_a_signal_clears(stage):
-    broker = stage.broker()
-    broker.process.send_signal(signal.SIGUSR1)
-    wait_for_kinds(broker, "sessionCleared")
-    assert "client" not in events(broker)[0] and events(broker)[0]["reason"] == "SIGUSR1"
-
-
 def test_a_hostile_realm_is_shown_as_text(stage):
     password = stage.secret()
     realm = "x\\\"\u202e\x9b".encode().decode("latin-1") + "long " * 100
@@ -152,41 +92,6 @@ def test_the_audit_log_can_be_switched_off_and_on(stage, tmp_path):
 
 
 # Files
-
-
-def test_full_files_are_rotated(stage):
-    broker = stage.configured("[audit]\nfile-bytes = 4096\nold-files = 2\n")
-    client = stage.client()
-    clear(client, range(1000, 1100))
-    broker.stop()
-    names = sorted(path.name for path in state(broker).glob("audit*"))
-    assert names == ["audit.1.jsonl", "audit.2.jsonl", "audit.jsonl"]
-    assert all((state(broker) / name).stat().st_size <= 4096 for name in names)
-    found = numbers(event for name in ("audit.2.jsonl", "audit.1.jsonl", "audit.jsonl") for event in events(broker, name))
-    assert len(found) > 20 and found == list(range(1100 - len(found), 1100))
-    shell = Shell(broker)
-    shown = shell.run("log", "--json").stdout.splitlines()
-    assert numbers(map(json.loads, shown)) == found, "works without a broker"
-
-
-def test_rule_g10_other_records_do_not_push_out_that_of_a_login(stage):
-    """A program that has used a login causes any number of other records, of one kind and of two."""
-    server, password = stage.protected()
-    broker = stage.configured("[audit]\nfile-bytes = 4096\nold-files = 2\n")
-    client = stage.client(answer=lambda params: password_answer("bob", password))
-    assert client.fetch(server.url)["result"]["status"] == 200
-    clear(client, range(1000, 1200))
-    for _ in range(50):
-        client.call("broker/lock")
-        client.call("broker/unlock")
-    clear(client, range(1200, 1300))
-    broker.stop()
-    found = [event for name in ("audit.2.jsonl", "audit.1.jsonl", "audit.jsonl") for event in events(broker, name)]
-    assert [event["user"] for event in found if event["kind"] == "credentialUsed"] == ["bob"]
-    assert {"challengeAsked", "challengeAnswered", "credentialStored", "locked", "unlocked"} < {event["kind"] for event in found}
-    assert numbers(found)[-1] == 1299, "the newest records remain"
-    assert [event["time"] for event in found] == sorted(event["time"] for event in found)
-    assert all(path.stat().st_size <= 4096 for path in state(broker).glob("audit*"))
 
 
 def test_a_full_disk_stops_no_fetch(stage):
@@ -228,21 +133,6 @@ def test_a_full_disk_stops_no_fetch(stage):
         broker.stop()
 
 
-def test_a_link_in_place_of_the_file_is_refused(stage):
-    broker = stage.broker()
-    state(broker).mkdir(parents=True)
-    victim = broker.folder / "victim"
-    victim.write_text("precious")
-    (state(broker) / "audit.jsonl").symlink_to(victim)
-    client = stage.client()
-    client.call("broker/lock")
-    wait_for(lambda: "cannot write the audit log" in broker.log)
-    assert victim.read_text() == "precious"
-    (state(broker) / "audit.jsonl").unlink()
-    client.call("broker/unlock")
-    wait_for_kinds(broker, "eventsLost", "unlocked")
-
-
 def test_a_killed_broker_leaves_at_most_the_last_line_incomplete(stage):
     """The kernel checks for SIGKILL after each page of a write, so a record in two pages can be truncated at the end of the
     first."""
@@ -280,21 +170,3 @@ def test_a_killed_broker_leaves_at_most_the_last_line_incomplete(stage):
 
 
 # events/subscribe
-
-
-def test_a_subscriber_receives_the_written_records(stage):
-    server, password = stage.protected()
-    broker = stage.broker()
-    watcher = stage.client()
-    assert watcher.call("events/subscribe")["result"] == {}
-    client = stage.client(answer=lambda params: password_answer("bob", password), framing="headers")
-    assert client.fetch(server.url)["result"]["status"] == 200
-    heard = []
-    while len(heard) < 4:
-        message = watcher.notifications.get(timeout=30)
-        if message["method"] == "event":
-            heard.append(message["params"])
-    wait_for(lambda: events(broker) == heard)
-    client.call("ping")
-    assert "event" not in [message["method"] for message in client.notifications.queue]
-

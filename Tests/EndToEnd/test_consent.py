@@ -149,12 +149,6 @@ def test_an_interpreter_is_asked_about_each_time(desk):
     client.close()
 
 
-def test_no_program_consents_to_its_own_use(desk, stage):
-    desk.agent.allow = "always"
-    own = stage.client(delivery=None, broker=desk.broker)
-    assert own.fetch(desk.server.url)["result"]["status"] == 401 and desk.agent.asked == []
-
-
 # Sandboxes
 
 @pytest.fixture
@@ -179,34 +173,11 @@ def test_a_sandboxed_program_needs_consent_without_any_configuration(sandbox, st
     assert len(desk.agent.asked) == 1
 
 
-def test_credentials_of_a_sandboxed_program_are_for_it_alone(sandbox, stage):
-    desk, client = sandbox
-    assert client.fetch(desk.server.url)["result"]["status"] == 401
-    own = {"type": "password", "user": "bob", "password": desk.password, "persistence": "forSession"}
-    desk.agent.call("session/clear")
-    assert client.fetch(desk.server.url, credential=own)["result"]["auth"]["source"] == "explicit"
-    assert client.fetch(desk.server.url)["result"]["auth"]["source"] == "session"
-    other = stage.client(broker=desk.broker, answer=lambda challenge: {"action": "continue"})
-    assert other.fetch(desk.server.url)["result"]["status"] == 401
-
-
 @pytest.mark.parametrize("method", ["credential/list", "agent/register", "session/clear", "events/subscribe", "grant/list", "server/status"])
 def test_sandboxed_programs_are_denied_management_methods(sandbox, method):
     _, client = sandbox
     assert client.call(method, {"name": "x"})["error"]["data"]["kind"] == "denied"
     assert client.call("ping")["result"] == {}
-
-
-@pytest.mark.parametrize("application", ["maps", "org.example.Maps\nname=org.example.Bank"])
-def test_malformed_flatpak_information_makes_a_program_unknown(stage, application):
-    desk = Desk(stage, stage.broker())
-    desk.agent.allow = "always"
-    command, info = flatpak(application)
-    client = Relay(desk.broker.socket, *command, pass_fds=[info])
-    os.close(info)
-    assert client.fetch(desk.server.url)["result"]["status"] == 200
-    assert desk.agent.asked[0]["subject"]["id"] == "unknown" and desk.agent.asked[0]["allows"] == ["once"]
-    client.close()
 
 
 # Senders of messages

@@ -3,7 +3,6 @@ import threading
 
 import pytest
 
-from rig.bodies import eventually
 from rig.client import password_answer
 from rig.keyring import SCHEMA, description, heard, settle
 from rig.scripted import DigestCheck, ScriptedServer, basic, basic_server, response
@@ -118,34 +117,6 @@ def test_permanent_is_stored_when_the_server_has_accepted_it(stage, gnome, metho
     assert server.authorizations[-1].startswith("Digest " if method == "digest" else basic("bob", right))
 
 
-@pytest.mark.parametrize("status, persistence", [(503, "permanent"), (500, "permanent"), (200, "forSession"), (200, "none")])
-def test_failed_and_temporary_logins_are_not_stored(stage, gnome, status, persistence):
-    password = stage.secret()
-    server = stage.server(lambda request: response(status) if request.authorization else response(
-        401, b"", 'WWW-Authenticate: Basic realm="Staff"'))
-    stage.allow(password, server)
-    start_broker(stage, gnome)
-    client = stage.client(answer=lambda params: password_answer("bob", password, persistence=persistence))
-    assert client.fetch(server.url)["result"]["status"] == status
-    settle(client)
-    assert server.authorizations == [None, basic("bob", password)]
-    assert gnome.items() == []
-
-
-def test_a_fetch_without_storage_neither_reads_nor_writes(stage, gnome):
-    server, password, attributes = protected(stage)
-    stored = stage.secret()
-    gnome.put(stored, **attributes)
-    start_broker(stage, gnome)
-    asked = []
-    client = stage.client(answer=lambda params: asked.append(params) or password_answer("bob", password, persistence="permanent"))
-    assert client.fetch(server.url, auth={"useStorage": False})["result"]["status"] == 200
-    assert [params["persistenceAllowed"] for params in asked] == [["none"]]
-    settle(client)
-    assert server.authorizations == [None, basic("bob", password)]
-    assert [secret for _, secret in gnome.items()] == [stored]
-
-
 def test_a_session_credential_can_be_made_permanent(stage, gnome):
     server, password, _ = protected(stage)
     start_broker(stage, gnome)
@@ -212,21 +183,6 @@ def test_stored_by_hand_and_by_another_program(stage, gnome):
     assert gnome.items() == []
 
 
-def test_storing_the_same_again_changes_nothing(stage, gnome):
-    server, password, _ = protected(stage)
-    newer = stage.secret()
-    start_broker(stage, gnome)
-    client = stage.client()
-    first = store(client, server, "bob", password)
-    assert len(heard(client, "credential/changed")) == 1
-    assert store(client, server, "bob", password) == first
-    assert heard(client, "credential/changed") == []
-    assert store(client, server, "bob", newer) == first
-    assert len(heard(client, "credential/changed")) == 1
-    assert [secret for _, secret in gnome.items()] == [newer]
-    assert gnome.lookup(**description(server)) == newer
-
-
 def test_the_default_among_two_users(stage, gnome):
     server, password, _ = protected(stage)
     stage.allow(password, server)
@@ -257,38 +213,7 @@ def test_the_default_among_two_users(stage, gnome):
         None, basic("bob", password), None, basic("alice", other), None, basic("bob", password)]
 
 
-def test_a_locked_broker_uses_and_stores_nothing(stage, gnome):
-    server, password, attributes = protected(stage)
-    gnome.put(password, **attributes)
-    start_broker(stage, gnome)
-    asked = []
-    client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})
-    client.call("broker/lock")
-    assert client.fetch(server.url)["result"]["status"] == 401
-    assert (len(asked), server.authorizations) == (1, [None])
-    client.call("broker/unlock")
-    assert client.fetch(server.url)["result"]["auth"]["source"] == "keyring"
-    assert (len(asked), server.authorizations) == (1, [None, None, basic("bob", password)])
-
-
 # Matching
-
-@pytest.mark.parametrize("change", [
-    {"port": "1"}, {"port": None}, {"protocol": "https"}, {"server": "localhost"}, {"server": "127.0.0.2"},
-    {"server": "127.0.0.1.example"}, {"domain": "Guests"}, {"authtype": "digest"}, {"authtype": "form"}, {"object": "/other"},
-    {"object": "/pa"}, {"user": ""}], ids=str)
-def test_an_item_for_another_space_is_never_sent(stage, gnome, change):
-    server, password, attributes = protected(stage)
-    stored = stage.secret()
-    gnome.put(stored, **{name: value for name, value in {**attributes, **change}.items() if value is not None})
-    start_broker(stage, gnome)
-    asked = []
-    client = stage.client(answer=lambda params: asked.append(params) or password_answer("bob", password))
-    assert client.fetch(server.url + "/path/x")["result"]["auth"]["source"] == "client"
-    assert "proposedCredential" not in asked[0] or asked[0]["proposedCredential"] is None
-    assert len(asked) == 1
-    assert server.authorizations == [None, basic("bob", password)]
-
 
 def test_rule_17_a_refused_item_that_names_this_space_exactly_is_removed_whichever_program_stored_it(stage, gnome):
     server, _, attributes = protected(stage)
@@ -301,54 +226,6 @@ def test_rule_17_a_refused_item_that_names_this_space_exactly_is_removed_whichev
     settle(client)
     assert server.authorizations == [None, basic("bob", wrong)]
     assert gnome.items() == []
-
-
-@pytest.mark.parametrize("change", [
-    {}, {"domain": "Staff"}, {"authtype": "basic"}, {"protocol": None}, {"object": "/path"}, {"object": "/path/"},
-    {"object": "path/x"}, {"object": "/"}], ids=str)
-def test_an_item_for_this_space_is_sent(stage, gnome, change):
-    server, password, attributes = protected(stage)
-    gnome.put(password, **{name: value for name, value in {**attributes, **change}.items() if value is not None})
-    start_broker(stage, gnome)
-    assert stage.client().fetch(server.url + "/path/x")["result"]["auth"]["source"] == "keyring"
-    assert server.authorizations == [None, basic("bob", password)]
-
-
-def test_the_exact_realm_wins(stage, gnome):
-    server, password, attributes = protected(stage)
-    gnome.put(stage.secret(), **{**attributes, "user": "alice"})
-    gnome.put(password, domain="Staff", **attributes)
-    gnome.put(stage.secret(), **{**attributes, "user": "carol"})
-    assert unasked(stage, start_broker(stage, gnome), server)["status"] == 200
-    assert server.authorizations == [None, basic("bob", password)]
-
-
-def test_ambiguous_items_are_not_used(stage, gnome):
-    server, password, attributes = protected(stage)
-    gnome.put(password, **attributes)
-    gnome.put(stage.secret(), **{**attributes, "user": "alice"})
-    start_broker(stage, gnome)
-    asked = []
-    client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})
-    assert client.fetch(server.url)["result"]["status"] == 401
-    assert (len(asked), server.authorizations) == (1, [None])
-    # A fetch that names one of the users is unambiguous.
-    assert client.fetch(f"http://bob@127.0.0.1:{server.port}/")["result"]["status"] == 200
-    assert (len(asked), server.authorizations) == (1, [None, None, basic("bob", password)])
-
-
-def test_no_item_is_sent_after_a_redirect_to_another_server(stage, gnome):
-    target, password, _ = protected(stage)
-    server, first, attributes = protected(stage)
-    right = basic("bob", first)
-    server.handler = lambda request: response(302, b"", f"Location: {target.url}/") if request.authorization == right else response(
-        401, b"", 'WWW-Authenticate: Basic realm="Staff"')
-    gnome.put(first, **attributes)
-    start_broker(stage, gnome)
-    client = stage.client(answer=lambda params: password_answer("bob", password))
-    assert client.fetch(server.url)["result"]["status"] == 200
-    assert server.authorizations == [None, right]
-    assert target.authorizations == [None, basic("bob", password)]
 
 
 # Refusals
@@ -364,42 +241,6 @@ def gated(handle):
         return handle(request)
 
     return ScriptedServer(handler), arrived, gate
-
-
-@pytest.mark.parametrize("persistence", ["forSession", "permanent"])
-def test_a_wrong_one_is_sent_once_for_twenty_fetches(stage, gnome, persistence):
-    server, right, _ = protected(stage)
-    wrong = stage.secret()
-    stage.allow(wrong, server)
-    broker = start_broker(stage, gnome)
-    first = stage.client()
-    # An item as we would have stored it: this one may be removed.
-    store(first, server, "bob", wrong, realm="Staff", authenticationMethod="httpBasic")
-    asked = []
-
-    def answer(params):
-        asked.append(params)
-        return password_answer("bob", right, persistence=persistence)
-
-    # A fetch that begins after the login would send the password at once.
-    handle = server.handler
-
-    def all_at_once(request):
-        if not request.authorization:
-            eventually(lambda: len(server.requests) >= 20, lambda: f"{len(server.requests)} requests", 30)
-        return handle(request)
-
-    server.handler = all_at_once
-    clients = [stage.client(broker=broker, answer=answer) for _ in range(20)]
-    calls = [(client, client.start("fetch/run", {"url": server.url})) for client in clients]
-    assert [client.wait(call)["result"]["status"] for client, call in calls] == [200] * 20
-    assert len(asked) == 1
-    assert asked[0]["previousFailureCount"] == 1
-    sent = server.authorizations
-    assert (sent.count(basic("bob", wrong)), sent.count(basic("bob", right)), sent.count(None)) == (1, 20, 20)
-    settle(first)
-    kept = [(item["domain"], secret) for item, secret in gnome.items()]
-    assert kept == ([("Staff", right)] if persistence == "permanent" else [])
 
 
 def test_a_newer_item_stored_meanwhile_is_not_removed(stage, gnome):
@@ -423,29 +264,3 @@ def test_a_newer_item_stored_meanwhile_is_not_removed(stage, gnome):
     assert [change["change"] for change in heard(client, "credential/changed")] == ["stored"]
     assert unasked(stage, broker, server)["status"] == 200
     assert server.authorizations == [None, basic("bob", wrong), None, basic("bob", right)]
-
-
-@pytest.mark.parametrize("change", [
-    {}, {"domain": "Staff"}, {"schema": SCHEMA, "domain": "Staff"},
-    {"schema": SCHEMA, "domain": "Staff", "authtype": "basic", "mine": "1"}], ids=str)
-def test_a_refused_item_of_another_program_is_neither_removed_nor_tried_again(stage, gnome, change):
-    server, right, attributes = protected(stage)
-    wrong = stage.secret()
-    stage.allow(wrong, server)
-    gnome.put(wrong, **{**attributes, **change})
-    broker = start_broker(stage, gnome)
-    asked = []
-    client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})
-    assert [client.fetch(server.url)["result"]["status"] for _ in range(2)] == [401, 401]
-    assert [params["previousFailureCount"] for params in asked] == [1, 0]
-    settle(client)
-    assert server.authorizations == [None, basic("bob", wrong), None]
-    assert [secret for _, secret in gnome.items()] == [wrong]
-    # The new answer is stored beside it, and the next fetch finds that.
-    keeping = stage.client(broker=broker, answer=lambda params: password_answer("bob", right, persistence="permanent"))
-    assert keeping.fetch(server.url)["result"]["status"] == 200
-    settle(keeping)
-    assert gnome.lookup(**description(server, domain="Staff", authtype="basic", **{"watchword-default": "1"})) == right
-    fresh = start_broker(stage, gnome)
-    assert unasked(stage, fresh, server)["status"] == 200
-    assert server.authorizations[3:] == [None, basic("bob", right), None, basic("bob", right)]

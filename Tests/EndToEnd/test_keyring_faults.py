@@ -1,6 +1,5 @@
 """Keyrings that are locked, silent, exiting, without encryption, or missing: no fetch fails, and none waits for long."""
 import contextlib
-import queue
 
 import pytest
 from jeepney import DBusAddress, new_method_call
@@ -9,7 +8,7 @@ from jeepney.io.blocking import open_dbus_connection
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.keyring import SCHEMA, SERVICE, description, settle
-from rig.scripted import ScriptedServer, basic, response
+from rig.scripted import basic
 
 # The limits of a keyring call: long enough for a service that replies on a busy machine, and short for one that does not.
 PATIENT, SHORT = 20, 1
@@ -181,69 +180,6 @@ def test_a_dismissed_prompt_is_an_error_for_the_requesting_client(stage):
     client.reply(client.challenges.get(timeout=30), {"action": "continue"})
     assert client.wait(call)["result"]["status"] == 401
     assert (server.authorizations, keyring.calls.count("Prompt")) == ([None], 1)
-
-
-def test_rule_x5_a_dismissed_window_does_not_open_again_to_store_a_login(stage):
-    server, password = stage.protected()
-    keyring = stage.keyring().start_rig("dismiss")
-    client = stage.client(broker=start_broker(stage, keyring.for_broker))
-    login = password_answer("bob", password, persistence="permanent")["credential"]
-    for _ in range(3):
-        assert client.fetch(server.url, credential=login)["result"]["status"] == 200
-        settle(client)
-    assert keyring.calls.count("Prompt") == 1 and "CreateItem" not in keyring.calls
-    # A person may still open it.
-    assert client.call("keyring/unlock")["error"]["data"]["kind"] == "keyringUnavailable"
-    assert keyring.calls.count("Prompt") == 2
-
-
-@pytest.mark.parametrize("fault", ["stall", "mute"])
-def test_a_silent_keyring_costs_its_limit_once(stage, fault):
-    servers = [stage.protected() for _ in range(8)]
-    keyring = stage.keyring().start_rig(fault)
-    # Long enough for the actions of the test.
-    seconds = 5
-    broker = start_broker(stage, keyring.for_broker, limit(seconds))
-    page = stage.server(ScriptedServer(lambda request: response(200, b"open")))
-    clients = [stage.client() for _ in servers]
-    reader = stage.client()
-    calls = [client.start("fetch/run", {"url": server.url}) for client, (server, _) in zip(clients, servers)]
-    silent_on = "SearchItems" if fault == "stall" else "OpenSession"
-    eventually(lambda: silent_on in keyring.calls, lambda: keyring.calls)
-    assert reader.fetch(page.url)["result"]["body"]["value"] == "open"
-    assert all(client.challenges.empty() for client in clients), "the keyring was not silent any more"
-    # In sequence, the last would wait for eight limits. This deadline only ends a test that hangs.
-    challenges = [client.challenges.get(timeout=6 * seconds) for client in clients]
-    for client, call, challenge, (server, password) in zip(clients, calls, challenges, servers):
-        assert challenge["params"]["persistenceAllowed"] == ["none", "forSession"]
-        client.reply(challenge, password_answer("bob", password))
-        assert client.wait(call)["result"]["status"] == 200
-        assert server.authorizations == [None, basic("bob", password)]
-    assert state(stage, broker)[:2] == FAULTS[fault]
-    # Within a minute the broker does not call it again.
-    later, password = stage.protected()
-    calls = calls_so_far(keyring)
-    call = reader.start("fetch/run", {"url": later.url})
-    reader.reply(reader.challenges.get(timeout=30), password_answer("bob", password))
-    assert reader.wait(call)["result"]["status"] == 200
-    assert calls_so_far(keyring) == calls
-    assert later.authorizations == [None, basic("bob", password)]
-
-
-def test_a_client_that_leaves_while_the_keyring_is_silent(stage):
-    server, password = stage.protected()
-    keyring = stage.keyring().start_rig("stall")
-    start_broker(stage, keyring.for_broker, limit(SHORT))
-    leaving, staying = stage.client(), stage.client()
-    leaving.start("fetch/run", {"url": server.url})
-    eventually(lambda: "SearchItems" in keyring.calls, lambda: keyring.calls)
-    call = staying.start("fetch/run", {"url": server.url})
-    leaving.close()
-    staying.reply(staying.challenges.get(timeout=30), password_answer("bob", password))
-    assert staying.wait(call)["result"]["status"] == 200
-    assert server.authorizations == [None, None, basic("bob", password)]
-    with pytest.raises(queue.Empty):
-        leaving.challenges.get_nowait()
 
 
 def test_the_broker_ends_while_the_keyring_is_silent(stage):

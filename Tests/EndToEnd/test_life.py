@@ -61,24 +61,6 @@ def test_invalid_options_are_explained(tmp_path, options, problem):
     assert done.returncode == 64 and problem in done.stderr, done.stderr
 
 
-def test_a_stale_file_is_taken_over_after_a_kill(stage):
-    broker = stage.broker()
-    broker.kill()
-    assert os.path.exists(broker.socket)
-    broker.start()
-    assert stage.client(delivery=None).call("ping")["result"] == {}
-
-
-def test_a_file_that_is_not_a_socket_is_not_replaced(stage):
-    broker = stage.broker()
-    broker.stop()
-    with open(broker.socket, "w") as file:
-        file.write("precious")
-    failed = start_second(broker)
-    assert failed.returncode == 1 and "not a socket" in failed.stderr
-    assert open(broker.socket).read() == "precious"
-
-
 def test_rule_a3_a_folder_that_others_can_enter_is_refused(tmp_path):
     open_folder = tmp_path / "open"
     open_folder.mkdir()

@@ -7,7 +7,7 @@ from rig import audit
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
-from rig.scripted import ScriptedServer, basic_server, response
+from rig.scripted import basic_server
 
 STOP = {"action": "cancel", "stopAsking": True}
 FETCH = """
@@ -57,34 +57,6 @@ def test_the_questions_of_a_program_are_stopped_until_it_is_resumed(stage):
     assert desk.call("prompt/resume", {"subject": subject})["result"] == {"resumed": 1}
     assert client.fetch(servers[2].url)["result"]["status"] == 200 and asked[-1] == "Realm2"
     eventually(lambda: {"promptsStopped", "promptsResumed"} <= set(audit.kinds(broker)), "no audit records")
-
-
-def test_a_client_cannot_stop_its_own_questions(stage):
-    server = stage.server(basic_server("bob", stage.secret()))
-    client = stage.client(answer=lambda challenge: STOP)
-    assert client.fetch(server.url)["error"]["data"]["kind"] == "invalidAnswer"
-    assert client.call("prompt/list")["result"] == {"stopped": []}
-
-
-def test_rule_28_the_result_says_for_each_scheme_why_no_one_was_asked(stage):
-    fields = ["Negotiate", 'Digest realm="r", nonce="n"', "Basic", 'Bearer realm="r"', 'Basic realm="r"', 'Basic realm="open']
-    lines = [f"WWW-Authenticate: {field}" for field in fields]
-    server = stage.server(ScriptedServer(lambda request: response(401, b"no", *lines)))
-    client = stage.client(delivery=None)
-    result = client.fetch(server.url)["result"]
-    assert [(one["scheme"], one["reason"]) for one in result["unanswered"]] == [
-        ("Negotiate", "notListed"), ("Digest", "noRespondent"), ("Basic", "noRespondent"), ("Bearer", "noRespondent"),
-        ("Basic", "noRespondent"), ("Basic", "malformed")]
-    assert result["noRespondent"] == "noAgent"
-    strict = stage.client(broker=stage.configured("[schemes]\nweak = false\n"), delivery=None)
-    reasons = [(one["scheme"], one["reason"]) for one in strict.fetch(server.url)["result"]["unanswered"]]
-    assert ("Digest", "noQop") in reasons and ("Basic", "noRealm") in reasons
-    result = client.fetch(server.url, auth={"interaction": "none", "methods": ["bearer"]})["result"]
-    assert ("Basic", "excluded") in [(one["scheme"], one["reason"]) for one in result["unanswered"]]
-    assert result["noRespondent"] == "interaction"
-    # A client that was asked knows the reason.
-    asked = stage.client(answer=lambda challenge: {"action": "continue"})
-    assert "unanswered" not in asked.fetch(server.url)["result"]
 
 
 def test_rule_28_the_shell_helper_shows_the_reasons_with_v_only(stage):

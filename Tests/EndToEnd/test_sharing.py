@@ -9,9 +9,7 @@ import textwrap
 
 from rig.audit import wait_for
 from rig.bodies import eventually
-from rig.broker import program
 from rig.client import password_answer
-from rig.scripted import basic_server, response
 
 PROCESSES = 50
 
@@ -81,48 +79,11 @@ def test_rule_20_fifty_processes_are_asked_once(stage):
     assert set(server.authorizations) == {None, basic(password)}
 
 
-def test_rule_22_a_wrong_answer_of_one_client_costs_one_failed_login(stage):
-    right, wrong = stage.secret(), stage.secret()
-    server = stage.server(basic_server("bob", right))
-    stage.allow(right, server), stage.allow(wrong, server)
-    Gate(server, PROCESSES)
-    # The first client that is asked gives a wrong answer, and cancels when it is asked again: then the next one is asked.
-    processes = [stage.client() for _ in range(PROCESSES)]
-    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number, client in enumerate(processes)]
-    first = next_asked(processes)
-    first[0].reply(first[1], password_answer("bob", wrong))
-    again = next_asked(processes)
-    assert again[0] is first[0] and again[1]["params"]["previousFailureCount"] == 1
-    again[0].reply(again[1], {"action": "cancel"})
-    second = next_asked(processes)
-    assert second[0] is not first[0] and second[1]["params"]["previousFailureCount"] == 1
-    second[0].reply(second[1], password_answer("bob", right))
-    replies = [client.wait(call) for client, call in zip(processes, calls)]
-    kinds = [reply.get("error", {}).get("data", {}).get("kind") for reply in replies]
-    assert kinds.count("challengeCancelled") == 1 and kinds.count(None) == PROCESSES - 1
-    assert server.authorizations.count(basic(wrong)) == 1
-
-
 def next_asked(clients, seconds=30):
     """Returns the client that is asked, and its challenge."""
     asked = eventually(lambda: [client for client in clients if not client.challenges.empty()], "no client was asked", seconds)
     assert len(asked) == 1, f"{len(asked)} clients were asked"
     return asked[0], asked[0].challenges.get()
-
-
-def test_rule_20_cancel_counts_for_the_fetches_of_one_client(stage):
-    server, password = stage.protected()
-    cancelling, other = stage.client(), stage.client()
-    cancelled = [cancelling.start("fetch/run", {"url": server.url}) for _ in range(5)]
-    challenge = cancelling.challenges.get(timeout=30)
-    kept = [other.start("fetch/run", {"url": server.url}) for _ in range(5)]
-    wait_for(lambda: other.call("server/status")["result"]["fetches"]["waiting"] == 9)
-    cancelling.reply(challenge, {"action": "cancel"})
-    assert {cancelling.wait(call)["error"]["data"]["kind"] for call in cancelled} == {"challengeCancelled"}
-    other.reply(other.challenges.get(timeout=30), password_answer("bob", password))
-    assert [other.wait(call)["result"]["status"] for call in kept] == [200] * 5
-    assert cancelling.call("ping")["result"] == {}
-    assert other.challenges.empty() and cancelling.challenges.empty()
 
 
 def test_rule_21_the_question_of_a_killed_process_moves_to_the_next_client(stage):
@@ -202,47 +163,3 @@ def test_sigusr1_forgets_the_session_and_sighup_reads_the_configuration(stage):
     configuration.unlink()
     broker.process.send_signal(signal.SIGHUP)
     wait_for(lambda: client.fetch(server.url).get("result", {}).get("status") == 200)
-
-
-def test_a_configuration_with_a_mistake_is_named_by_line_and_key(tmp_path):
-    path = tmp_path / "config.toml"
-    path.write_text('[limits]\nsession-idle-s = "ten"\n\n[keyrings]\nenabled = true\n')
-    path.chmod(0o600)
-    done = subprocess.run([program("watchwordd"), "--check-config", "--config", str(path)], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "line 2: limits.session-idle-s" in done.stderr and "line 4" in done.stderr
-    started = subprocess.run([program("watchwordd"), "--socket", str(tmp_path / "s" / "broker.sock"), "--config", str(path)],
-                             capture_output=True, text=True, timeout=30)
-    assert started.returncode == 1 and "limits.session-idle-s" in started.stderr
-    path.write_text("[limits]\nsession-idle-s = 10\n")
-    done = subprocess.run([program("watchwordd"), "--check-config", "--config", str(path)], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_configured_proxy_is_used_but_for_its_exceptions(stage):
-    origin = stage.server(lambda request: response(200, b"straight"))
-    proxy = stage.server(lambda request: response(200, b"through"))
-    folder = stage.folder / "configured"
-    folder.mkdir()
-    path = folder / "config.toml"
-    path.write_text(f'[proxy]\nurl = "{proxy.url}"\nexcept = ["127.0.0.1"]\n')
-    path.chmod(0o600)
-    stage.broker("--config", str(path))
-    client = stage.client()
-    assert client.fetch(origin.url)["result"]["body"]["value"] == "straight"
-    assert client.fetch("http://elsewhere.example/x")["result"]["body"]["value"] == "through"
-    assert [request.target for request in proxy.requests] == ["http://elsewhere.example/x"]
-
-
-def test_with_sharing_by_client_each_client_has_its_own_session(stage):
-    server, password = stage.protected()
-    path = stage.folder / "config.toml"
-    path.write_text('[sharing]\nsession = "client"\n')
-    path.chmod(0o600)
-    stage.broker("--config", str(path))
-    one, other = stage.client(answer=lambda params: password_answer("bob", password)), stage.client()
-    assert one.fetch(server.url)["result"]["exchanges"] == 2
-    assert one.fetch(server.url)["result"]["exchanges"] == 1
-    call = other.start("fetch/run", {"url": server.url})
-    other.reply(other.challenges.get(timeout=30), {"action": "continue"})
-    assert other.wait(call)["result"]["status"] == 401
