@@ -9,7 +9,7 @@ import pytest
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import Client
-from rig.login_sites import Site, is_closed, log_in, started, statuses
+from rig.login_sites import Site, is_closed, log_in, logged_in, started, statuses
 
 
 @pytest.fixture
@@ -49,23 +49,9 @@ def test_one_login_serves_all_waiting_programs(stage, site):
     assert challenge["params"]["requester"]["pid"]
 
 
-def test_an_expired_token_is_renewed_without_a_question(stage, site):
-    site.server.config(expires_in=2)
-    client = stage.client(broker=site.broker())
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
-    site.server.advance(3)
-    eventually(lambda: client.fetch(site.url)["result"]["status"] == 200 and len(site.server.access_tokens) > 1, "the token is renewed")
-    assert client.challenges.empty() and len(site.server.authorizations) == 1
-    assert [form["grant_type"] for form in (one.form for one in site.server.requests_to("/token"))][:2] == ["authorization_code", "refresh_token"]
-
-
 def test_a_revoked_token_is_renewed_once_for_all_fetches(stage, site):
     client = stage.client(broker=site.broker())
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
     site.server.revoke_access()
     assert statuses(client, started(client, site.url, 8)) == [200] * 8
     assert len(site.server.requests_to("/token")) == 2 and client.challenges.empty()
@@ -73,9 +59,7 @@ def test_a_revoked_token_is_renewed_once_for_all_fetches(stage, site):
 
 def test_a_revoked_login_is_asked_for_once(stage, site):
     client = stage.client(broker=site.broker())
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
     site.server.revoke_all()
     calls = started(client, site.url, 5)
     log_in(client)
@@ -83,11 +67,11 @@ def test_a_revoked_login_is_asked_for_once(stage, site):
     assert len(site.server.authorizations) == 2 and client.challenges.empty()
 
 
-def test_a_missing_scope_is_asked_for_together_with_the_others(stage, site):
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_missing_scope_is_asked_for_together_with_the_others(stage, site, status):
+    site.resource.config(insufficient_status=status)
     client = stage.client(broker=site.broker())
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
     call = started(client, site.url + "/w")
     challenge, _ = log_in(client)
     assert challenge["params"]["login"]["scopes"] == ["read", "write"]
@@ -133,9 +117,7 @@ def test_without_a_respondent_no_login_begins(stage, site):
 
 def test_a_token_typed_by_hand_still_answers(stage, site):
     client = stage.client(broker=site.broker())
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
     token = site.server.access_tokens[0].value
     client.call("session/clear")
     other = stage.client(broker=site.broker())
@@ -146,27 +128,10 @@ def test_a_token_typed_by_hand_still_answers(stage, site):
     assert statuses(other, call) == [200]
 
 
-def test_a_token_in_use_is_renewed_before_it_expires(stage, site):
-    site.server.config(expires_in=3)
-    client = stage.client(broker=site.broker())
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
-
-    def renewed():
-        assert client.fetch(site.url)["result"]["exchanges"] == 1, "no request is sent without a token"
-        return len(site.server.access_tokens) > 1
-
-    eventually(renewed, "the token is renewed")
-    assert None not in site.sent_tokens()[1:] and client.challenges.empty()
-
-
 def test_a_login_is_kept_in_the_keyring(stage, site, gnome):
     broker = site.broker(environment=gnome.environment)
     client = stage.client(broker=broker)
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
     listed = client.call("credential/list")["result"]["credentials"]
     kept = [one for one in listed if one["source"] == "keyring"]
     assert [(one["type"], one["persistence"], one["protectionSpace"]["authenticationMethod"]) for one in kept] == [("token", "permanent", "bearer")]
@@ -180,9 +145,7 @@ def test_a_login_is_kept_in_the_keyring(stage, site, gnome):
 @pytest.mark.parametrize("by", ["pattern", "keyring", "session"])
 def test_forgetting_a_login_revokes_it(stage, site, gnome, by):
     client = stage.client(broker=site.broker(environment=gnome.environment))
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
     listed = client.call("credential/list")["result"]["credentials"]
     found = {one["source"]: one for one in listed}
     params = {"protectionSpace": found["session"]["protectionSpace"]} if by == "pattern" else {"id": found[by]["id"]}
@@ -190,9 +153,7 @@ def test_forgetting_a_login_revokes_it(stage, site, gnome, by):
     eventually(lambda: len(site.server.revocations) == 2, "both tokens are revoked")
     assert [hint for hint, _ in site.server.revocations] == ["refresh_token", "access_token"]
     assert not [one for one in client.call("credential/list")["result"]["credentials"] if one["source"] == "keyring"]
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
 
 
 def test_a_device_code(stage, site):
@@ -208,17 +169,6 @@ def test_a_device_code(stage, site):
     assert not site.server.problems
 
 
-def test_client_credentials_need_no_person(stage, site, tmp_path):
-    secret = stage.secret(site.server)
-    path = tmp_path / "secret"
-    path.write_text(secret + "\n")
-    path.chmod(0o600)
-    site.server.client("robot", secret)
-    site.options.update({"client-id": "robot", "flow": "client-credentials", "client-secret-file": str(path)})
-    client = stage.client(broker=site.broker())
-    assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty()
-
-
 @pytest.mark.parametrize("place", ["inserted-oauth", "inserted-openid", "appended-openid"])
 def test_discovery_by_the_resource(stage, site, place):
     site.options["issuer"] = None
@@ -232,25 +182,11 @@ def test_discovery_by_the_resource(stage, site, place):
     assert site.server.authorizations[0]["resource"] == site.resource.identifier
 
 
-def test_a_client_that_is_registered(stage, site):
-    site.options.update({"client-id": None, "register": True})
-    site.server.config(registration=True, expires_in=2)
-    client = stage.client(broker=site.broker())
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
-    site.server.advance(3)
-    eventually(lambda: len(site.server.access_tokens) > 1 or not client.fetch(site.url), "the token is renewed by the same client")
-    assert len(site.server.registrations) == 1 and client.challenges.empty()
-
-
 def test_a_program_that_logs_in_itself_gets_the_token(stage, site):
     text = f'[credentials]\nhand-out = ["{os.path.realpath(sys.executable)} 127.0.0.1"]\n'
     broker = site.broker(text=text)
     client = stage.client(broker=broker)
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
     space = {"protocol": "http", "host": "127.0.0.1", "port": site.resource.port, "authenticationMethod": "bearer"}
     # Not one of the clients that must receive no secret.
     with contextlib.closing(Client(broker.socket)) as other:
@@ -265,9 +201,7 @@ def test_the_helper_prints_a_token_and_renews_it(stage, site, gnome):
     text = f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))} 127.0.0.1"]\n'
     broker = site.broker(text=text, environment=gnome.environment)
     client = stage.client(broker=broker)
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
 
     def printed(*arguments, url=site.url):
         return subprocess.run([program("watchword"), "token", "--socket", broker.socket, *arguments, url], capture_output=True, text=True, timeout=30)
@@ -292,9 +226,7 @@ def test_tokens_are_bound_to_a_key_of_the_broker(stage, site, gnome, nonce):
         site.server.new_dpop_nonce()
     broker = site.broker(environment=gnome.environment)
     client = stage.client(broker=broker)
-    call = started(client, site.url)
-    log_in(client)
-    assert statuses(client, call) == [200]
+    logged_in(client, site)
     assert client.fetch(site.url + "?q=1")["result"]["status"] == 200
     assert {scheme for scheme, token in site.resource.presented if token} == {"DPoP"}
     proofs = [request.header("DPoP") for request in site.resource.requests if request.header("DPoP")]
