@@ -71,6 +71,14 @@ class Stage:
         self.clients.append(client)
         return client
 
+    def agent(self, answer, broker=None, **more):
+        """Returns an agent of the broker that gives this answer to each challenge; `asked` are the challenges."""
+        asked = []
+        agent = self.client(answer=lambda challenge: asked.append(challenge) or answer, broker=broker, **more)
+        assert "result" in agent.call("agent/register", {"name": "tests"})
+        agent.asked = asked
+        return agent
+
     def keyring(self):
         """Returns a message bus without a keyring, on which one can be started."""
         keyring = Keyring(self.folder / f"keyring{len(self.keyrings)}")

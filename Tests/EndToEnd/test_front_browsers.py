@@ -10,7 +10,7 @@ from rig.depots import nginx_depot
 from rig.fixtures import reachable_folder, running
 from rig.forwarding import ForwardProxy, Socks5Server
 from rig.local_fronts import open_proxy, open_site, run
-from rig.scripted import ScriptedServer, basic_server, response
+from rig.scripted import ScriptedServer, response
 from rig.servers import free_port
 
 
@@ -20,13 +20,6 @@ def origin():
     with reachable_folder("browser") as folder, running(nginx_depot(folder, "intranet.test")) as server:
         (server.depot.folder / "index.html").write_text(browser.PAGE)
         yield server.depot.url
-
-
-def agent_of(stage, broker, answer):
-    asked = []
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or answer, broker=broker)
-    assert "result" in client.call("agent/register", {"name": "tests"})
-    return asked
 
 
 def loads_the_page(broker, url, folder, text="the page"):
@@ -39,7 +32,7 @@ def loads_the_page(broker, url, folder, text="the page"):
 
 def test_through_a_proxy_with_ntlm(stage, origin, ntlm_proxy, ntlm_users, tmp_path):
     broker = stage.configured(f'[proxy]\nurl = "http://127.0.0.1:{ntlm_proxy.port}"\n[schemes]\nntlm = ["127.0.0.1"]\n')
-    asked = agent_of(stage, broker, password_answer("alice", ntlm_users["alice"], domain="TESTDOM"))
+    asked = stage.agent(password_answer("alice", ntlm_users["alice"], domain="TESTDOM"), broker).asked
     assert loads_the_page(broker, f"{origin}/", tmp_path)
     assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"], asked
     assert {user for _, _, user in ntlm_proxy.handler.served} == {"TESTDOM\\alice"}
@@ -49,7 +42,7 @@ def test_through_a_proxy_with_kerberos(stage, origin, squid, realm, kerberos_use
     broker = stage.configured(
         f'[proxy]\nurl = "{squid.url("negotiate")}"\n[schemes]\nnegotiate = ["localhost"]\n',
         environment=realm.log_in("alice", kerberos_users["alice"]))
-    asked = agent_of(stage, broker, {"action": "cancel"})
+    asked = stage.agent({"action": "cancel"}, broker).asked
     assert loads_the_page(broker, f"{origin}/", tmp_path)
     assert asked == [], "the tickets suffice"
 
@@ -58,7 +51,7 @@ def test_at_a_server_with_digest(stage, account, tmp_path):
     with reachable_folder("browser-digest") as folder, running(servers.apache_digest(folder, *account)) as server:
         (folder / "www" / "private" / "index.html").write_text(browser.PAGE)
         broker = stage.broker()
-        asked = agent_of(stage, broker, password_answer(*account))
+        asked = stage.agent(password_answer(*account), broker).asked
         assert loads_the_page(broker, f"http://127.0.0.1:{server.port}/private/", tmp_path, text="private page")
         assert len(asked) == 1 and asked[0]["protectionSpace"]["authenticationMethod"] == "httpDigest", asked
 
@@ -68,9 +61,7 @@ def test_at_a_server_with_digest(stage, account, tmp_path):
 @pytest.fixture
 def intranet(stage):
     """A server whose page only bob may see, a broker that knows his password, and one of its clients."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, body=b"<title>for bob</title>"))
-    stage.allow(password, server)
+    server, password = stage.protected(body=b"<title>for bob</title>")
 
     def start(*configuration, url=server.url, also=()):
         for other in also:

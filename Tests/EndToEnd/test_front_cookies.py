@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from rig.local_fronts import exchange
+from rig.local_fronts import exchange, receive_all
 from rig.scripted import response
 
 
@@ -75,7 +75,5 @@ def test_a_unix_socket_passes_cookies(stage, setting, tmp_path):
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: id=1\r\nConnection: close\r\n\r\n")
-        received = b""
-        while part := connection.recv(1 << 16):
-            received += part
+        received = receive_all(connection)
     assert b"Set-Cookie: id=1" in received and setting.requests[0].header("Cookie") == "id=1"

@@ -9,7 +9,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.client import password_answer
-from rig.local_fronts import exchange, open_proxy, run
+from rig.local_fronts import exchange, open_proxy, receive_all, run
 from rig.scripted import response
 
 TRAILED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum, Set-Cookie\r\n\r\n"
@@ -46,9 +46,7 @@ def test_a_program_that_has_sent_everything_gets_all_responses(stage, address):
     with socket.create_connection(address, timeout=20) as connection:
         connection.sendall(requests)
         connection.shutdown(socket.SHUT_WR)
-        received = b""
-        while part := connection.recv(1 << 16):
-            received += part
+        received = receive_all(connection)
     assert [part.split(b"\r\n\r\n")[1] for part in received.split(b"HTTP/1.1 200")[1:]] == [
         f"/{number}".encode() * 1000 for number in range(6)]
 
@@ -62,9 +60,7 @@ def test_a_malformed_chunk_in_a_streamed_body_ends_with_400(stage, address, rest
         connection.sendall(f"{len(part):x}\r\n".encode() + part + b"\r\n")
         eventually(lambda: part in server.wire.replace(b"\r\n", b"") or len(server.wire) > len(part), "the origin has got the part")
         connection.sendall(rest)
-        received = b""
-        while more := connection.recv(1 << 16):
-            received += more
+        received = receive_all(connection)
     assert received.startswith(b"HTTP/1.1 400 ") and b"malformed chunk" in received
     assert b"\r\n0\r\n\r\n" not in server.wire, "the origin must not take the part for the whole body"
 
@@ -81,15 +77,13 @@ def test_a_small_body_in_many_chunks(stage, address):
 def test_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, account, tls, nginx_tls, tmp_path):
     broker = stage.configured(
         f'[proxy]\nurl = "{squid.url("tls-basic")}"\n[front]\ntunnel-ports = [{nginx_tls.port}]\n', "--ca-file", str(tls / "ca.pem"))
-    asked = []
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or password_answer(*account), broker=broker)
-    assert "result" in client.call("agent/register", {"name": "tests"})
+    agent = stage.agent(password_answer(*account), broker)
     url = f"https://localhost:{nginx_tls.port}"
     done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), "-o", str(tmp_path / "large"), f"{url}/large.bin", f"{url}/open.txt")
     assert done.stdout == b"open page\n", done
     assert (tmp_path / "large").read_bytes() == (nginx_tls.log_path.parent / "www" / "large.bin").read_bytes()
-    assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"]
-    eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfers have ended")
+    assert len(agent.asked) == 1 and agent.asked[0]["protectionSpace"]["isProxy"]
+    eventually(lambda: agent.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfers have ended")
 
 
 def test_a_large_upload_in_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, account, tls):
@@ -185,6 +179,9 @@ def test_a_tunnel_needs_descriptors_that_are_not_reserved(stage):
     ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;" + "e" * 9000 + "\r\n", 400),
     ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 400),
     ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", 400),
+    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", 400), ("GET {url}/ HTTP/1.1\nHost: x\n\n", 400),
+    ("GET /page HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET {url}@evil.test/ HTTP/1.1\r\nHost: x\r\n\r\n", 400),
     ("GET {url}/ HTTP/1.1\r\n\r\n", 400), ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n", 400),
     ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: b\rSet-Cookie: c\r\n\r\n", 400),
     ("GET {url}/ HTTP/1.1\r\nHost: x\r\n" + "A: b\r\n" * 130 + "\r\n", 431),
@@ -196,9 +193,10 @@ def test_a_tunnel_needs_descriptors_that_are_not_reserved(stage):
 ])
 def test_a_malformed_or_ambiguous_request_is_refused(stage, address, head, code):
     server = stage.server(lambda asked: response(200, b"page"))
-    received = exchange(address, head.replace("{url}", server.url).encode())
-    assert received.startswith(f"HTTP/1.1 {code} ".encode()), received
-    assert b"Connection: close" in received and b"\r\nDate: " in received and not server.requests
+    after = "GET {url}/smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+    received = exchange(address, (head + after).replace("{url}", server.url).encode())
+    assert received.startswith(f"HTTP/1.1 {code} ".encode()) and received.count(b"\r\nDate: ") == 1, received
+    assert b"Connection: close" in received and not server.requests
 
 
 def test_hop_by_hop_fields_stay_on_their_connection(stage, address):

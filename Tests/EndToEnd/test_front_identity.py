@@ -14,9 +14,9 @@ from rig.audit import wait_for
 from rig.client import Client, password_answer
 from rig.forwarding import ForwardProxy
 from rig.local_fronts import exchange, open_site
-from rig.scripted import basic_server, response
+from rig.scripted import response
 from rig.servers import free_port
-from rig.subjects import Consenter, Relay, flatpak
+from rig.subjects import Consenter, flatpak
 
 
 def denial(reply):
@@ -35,9 +35,7 @@ class House:
     def __init__(self, stage):
         self.proxy = free_port()
         self.broker = stage.configured(f'[front]\nproxy = "127.0.0.1:{self.proxy}"\nhosts = ["127.0.0.1"]\n')
-        password = stage.secret()
-        self.server = stage.server(basic_server("bob", password))
-        stage.allow(password, self.server)
+        self.server, password = stage.protected()
         self.main = stage.client(broker=self.broker, answer=lambda challenge: password_answer("bob", password))
         assert self.main.fetch(self.server.url)["result"]["status"] == 200
         _, self.site = open_site(self.main, self.server.url)
@@ -161,9 +159,7 @@ def asking(stage):
     """A broker that asks for consent, with a login in its session and a proxy; returns its port, the server and the agent."""
     port = free_port()
     broker = stage.configured(f'[sharing]\nsession = "ask"\n[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["127.0.0.1"]\n')
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, "Staff"))
-    stage.allow(password, server)
+    server, password = stage.protected()
     agent = Consenter(broker.socket, allow="once")
     stage.clients.append(agent)
     place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}

@@ -107,10 +107,7 @@ def test_the_commands_of_a_page(page, stage, depot, images, tmp_path):
     check = NtlmCheck(tmp_path, {"alice": password}, proxy=True, handler=redirect)
     proxy = stage.server(ForwardProxy(lambda request: response(403) if request.method == "CONNECT" else check(request)))
     broker = stage.configured(f'[proxy]\nurl = "{proxy.url}"\n[schemes]\nntlm = ["127.0.0.1"]\n')
-    asked = []
-    agent = stage.client(
-        broker=broker, answer=lambda challenge: asked.append(challenge) or password_answer("alice", password, domain="TESTDOM"))
-    assert "result" in agent.call("agent/register", {"name": "tests"})
+    asked = stage.agent(password_answer("alice", password, domain="TESTDOM"), broker).asked
     work = tmp_path / "work"
     work.mkdir()
     environment = settings(tmp_path) | {"WATCHWORD_SOCKET": broker.socket}

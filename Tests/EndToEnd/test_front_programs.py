@@ -1,6 +1,5 @@
 """Unchanged programs behind an authenticating proxy, and at a server with Digest: all of them log in with one question."""
 import concurrent.futures
-import contextlib
 import pathlib
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from rig import servers
 from rig.client import password_answer
 from rig.depots import Depot, nginx_depot
-from rig.fixtures import reachable_folder
+from rig.fixtures import reachable_folder, running
 from rig.local_fronts import run
 
 PROGRAMS = ["curl", "wget", "git", "pip", "apt", "npm", "java"]
@@ -16,16 +15,8 @@ PROGRAMS = ["curl", "wget", "git", "pip", "apt", "npm", "java"]
 
 @pytest.fixture(scope="module")
 def origin():
-    with reachable_folder("depot") as folder, contextlib.closing(_Closing(nginx_depot(folder, "intranet.test"))) as closing:
-        yield closing.server.depot
-
-
-class _Closing:
-    def __init__(self, server):
-        self.server = server
-
-    def close(self):
-        self.server.stop()
+    with reachable_folder("depot") as folder, running(nginx_depot(folder, "intranet.test")) as server:
+        yield server.depot
 
 
 def fetch_with_all(broker, depot, folder):
@@ -43,17 +34,10 @@ def fetch_with_all(broker, depot, folder):
         return [problem for problem in pool.map(start, commands) if problem]
 
 
-def agent_of(stage, broker, answer):
-    asked = []
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or answer, broker=broker)
-    assert "result" in client.call("agent/register", {"name": "tests"})
-    return asked
-
-
 def test_through_a_proxy_with_ntlm(stage, origin, ntlm_proxy, ntlm_users, tmp_path):
     port = ntlm_proxy.port
     broker = stage.configured(f'[proxy]\nurl = "http://127.0.0.1:{port}"\n[schemes]\nntlm = ["127.0.0.1"]\n')
-    asked = agent_of(stage, broker, password_answer("alice", ntlm_users["alice"], domain="TESTDOM"))
+    asked = stage.agent(password_answer("alice", ntlm_users["alice"], domain="TESTDOM"), broker).asked
     assert fetch_with_all(broker, origin, tmp_path) == []
     assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"], "one question for all programs"
     assert {user for _, _, user in ntlm_proxy.handler.served} == {"TESTDOM\\alice"}
@@ -64,27 +48,23 @@ def test_through_a_proxy_with_kerberos(stage, origin, squid, realm, kerberos_use
     broker = stage.configured(
         f'[proxy]\nurl = "{squid.url("negotiate")}"\n[schemes]\nnegotiate = ["localhost"]\n',
         environment=realm.log_in(user, password))
-    asked = agent_of(stage, broker, {"action": "cancel"})
+    asked = stage.agent({"action": "cancel"}, broker).asked
     assert fetch_with_all(broker, origin, tmp_path) == []
     assert asked == [], "the tickets suffice"
 
 
 def test_at_a_server_with_digest(stage, account, tmp_path):
-    with reachable_folder("digest-depot") as folder:
-        server = servers.apache_digest(folder, *account)
-        try:
-            depot = Depot(pathlib.Path(folder) / "www" / "private" / "depot", f"http://127.0.0.1:{server.port}/private/depot")
-            broker = stage.broker()
-            asked = agent_of(stage, broker, password_answer(*account))
-            assert fetch_with_all(broker, depot, tmp_path) == []
-            assert len(asked) == 1 and asked[0]["protectionSpace"]["authenticationMethod"] == "httpDigest"
-        finally:
-            server.stop()
+    with reachable_folder("digest-depot") as folder, running(servers.apache_digest(folder, *account)) as server:
+        depot = Depot(pathlib.Path(folder) / "www" / "private" / "depot", f"http://127.0.0.1:{server.port}/private/depot")
+        broker = stage.broker()
+        asked = stage.agent(password_answer(*account), broker).asked
+        assert fetch_with_all(broker, depot, tmp_path) == []
+        assert len(asked) == 1 and asked[0]["protectionSpace"]["authenticationMethod"] == "httpDigest"
 
 
 def test_a_tunnel_through_a_proxy_with_a_login_reaches_the_server_unchanged(stage, squid, account, tls, nginx_tls):
     broker = stage.configured(f'[proxy]\nurl = "{squid.url("digest")}"\n[front]\ntunnel-ports = [{nginx_tls.port}]\n')
-    asked = agent_of(stage, broker, password_answer(*account))
+    asked = stage.agent(password_answer(*account), broker).asked
     for _ in range(2):
         done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), f"https://localhost:{nginx_tls.port}/open.txt")
         assert done.stdout == b"open page\n", done
@@ -93,7 +73,7 @@ def test_a_tunnel_through_a_proxy_with_a_login_reaches_the_server_unchanged(stag
 
 def test_python_requests_and_urllib(stage, origin, ntlm_proxy, ntlm_users):
     broker = stage.configured(f'[proxy]\nurl = "http://127.0.0.1:{ntlm_proxy.port}"\n[schemes]\nntlm = ["127.0.0.1"]\n')
-    agent_of(stage, broker, password_answer("alice", ntlm_users["alice"], domain="TESTDOM"))
+    stage.agent(password_answer("alice", ntlm_users["alice"], domain="TESTDOM"), broker)
     for script in ["import requests; print(requests.get('{}').text, end='')",
                    "import urllib.request; print(urllib.request.urlopen('{}').read().decode(), end='')"]:
         done = run(broker, "/usr/bin/python3", "-c", script.format(f"{origin.url}/page.txt"))

@@ -18,13 +18,6 @@ def image(tmp_path):
     return registry.Image(tmp_path / "image")
 
 
-def agent_of(stage, broker, answer):
-    asked = []
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or answer, broker=broker)
-    assert "result" in client.call("agent/register", {"name": "tests"})
-    return asked
-
-
 def push_and_pull(broker, image, host, folder):
     """Does it with two programs at the same time; into one repository, the registry could not (500). skopeo reaches addresses of this machine without a proxy, so the host is a name."""
     commands = [image.push_and_pull(f"{host}/{tag}:demo", folder / f"back-{tag}") for tag in ["one", "two"]]
@@ -36,7 +29,7 @@ def push_and_pull(broker, image, host, folder):
 
 def test_through_a_proxy_with_ntlm(stage, images, image, ntlm_proxy, ntlm_users, tmp_path):
     broker = stage.configured(f'[proxy]\nurl = "http://127.0.0.1:{ntlm_proxy.port}"\n[schemes]\nntlm = ["127.0.0.1"]\n')
-    asked = agent_of(stage, broker, password_answer("alice", ntlm_users["alice"], domain="TESTDOM"))
+    asked = stage.agent(password_answer("alice", ntlm_users["alice"], domain="TESTDOM"), broker).asked
     push_and_pull(broker, image, f"intranet.test:{images.port}", tmp_path)
     assert len(asked) == 1 and asked[0]["protectionSpace"]["isProxy"], asked
     assert asked[0]["requester"]["subject"] == "exe:/usr/bin/skopeo"
@@ -47,7 +40,7 @@ def test_through_a_proxy_with_kerberos(stage, images, image, squid, realm, kerbe
     broker = stage.configured(
         f'[proxy]\nurl = "{squid.url("negotiate")}"\n[schemes]\nnegotiate = ["localhost"]\n',
         environment=realm.log_in("alice", kerberos_users["alice"]))
-    asked = agent_of(stage, broker, {"action": "cancel"})
+    asked = stage.agent({"action": "cancel"}, broker).asked
     push_and_pull(broker, image, f"intranet.test:{images.port}", tmp_path)
     assert asked == [], "the tickets suffice"
 
@@ -55,7 +48,7 @@ def test_through_a_proxy_with_kerberos(stage, images, image, squid, realm, kerbe
 def test_at_a_registry_with_digest(stage, images, image, account, tmp_path):
     with reachable_folder("registry-gate") as folder, running(registry.apache_digest_gate(folder, images, *account)) as gate:
         broker = stage.broker()
-        asked = agent_of(stage, broker, password_answer(*account))
+        asked = stage.agent(password_answer(*account), broker).asked
         push_and_pull(broker, image, f"registry.localhost:{gate.port}", tmp_path)
         assert len(asked) == 1 and asked[0]["protectionSpace"]["authenticationMethod"] == "httpDigest", asked
         stored = [line.split()[1:3] for line in gate.wait_for_log(" PUT ").splitlines() if line.startswith("201 ")]

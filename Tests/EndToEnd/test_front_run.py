@@ -11,29 +11,14 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
 from rig.local_fronts import exchange, run
-from rig.scripted import basic_server, response
+from rig.scripted import response
 from rig.servers import free_port
 
 
-@pytest.fixture
-def agent(stage):
-    """The passwords by user, and the challenges that an agent has got."""
-    def start(broker, user, password):
-        asked = []
-        client = stage.client(
-            answer=lambda challenge: asked.append(challenge) or password_answer(user, password), broker=broker)
-        assert "result" in client.call("agent/register", {"name": "tests"})
-        return asked
-
-    return start
-
-
-def test_curl_logs_in_to_a_server_without_knowing_the_password(stage, agent):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+def test_curl_logs_in_to_a_server_without_knowing_the_password(stage):
+    server, password = stage.protected()
     broker = stage.broker()
-    asked = agent(broker, "bob", password)
+    asked = stage.agent(password_answer("bob", password), broker).asked
     done = run(broker, "sh", "-c", f"curl -sS {server.url}/a && curl -sS {server.url}/b && curl -sS {server.url}/c")
     assert (done.returncode, done.stderr) == (0, b""), done
     assert len(asked) == 1 and asked[0]["requester"]["subject"] == "exe:/usr/bin/curl"
@@ -125,10 +110,8 @@ def test_a_large_upload_and_download(stage, tmp_path):
     assert (tmp_path / "got").read_bytes() == b"d" * (8 << 20), done
 
 
-def test_a_wrong_password_is_not_repeated_for_each_program(stage, agent):
-    right = stage.secret()
-    server = stage.server(basic_server("bob", right))
-    stage.allow(right, server)
+def test_a_wrong_password_is_not_repeated_for_each_program(stage):
+    server, _ = stage.protected()
     broker = stage.broker()
     answers = []
     client = stage.client(

@@ -15,7 +15,7 @@ import websockets
 from rig import kerberos, websocket
 from rig.bodies import eventually
 from rig.client import password_answer
-from rig.fixtures import reachable_folder
+from rig.fixtures import reachable_folder, running
 from rig.local_fronts import exchange, open_proxy, open_site, receive_response
 from rig.ntlm import NtlmCheck
 from rig.scripted import ScriptedServer, response
@@ -25,19 +25,16 @@ HANDSHAKE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version:
 
 @pytest.fixture
 def echo():
-    with contextlib.closing(contextlib.ExitStack()) as stack:
-        server = websocket.Echo()
-        stack.callback(server.stop)
+    with running(websocket.Echo()) as server:
         yield server
 
 
 @pytest.fixture(params=["http", "https"])
 def site(request, echo, account, tls):
     with reachable_folder("websocket") as folder:
-        server = websocket.nginx(folder, echo.port, *account, tls=tls if request.param == "https" else None)
-        server.url = f"{request.param}://localhost:{server.port}"
-        yield server
-        server.stop()
+        with running(websocket.nginx(folder, echo.port, *account, tls=tls if request.param == "https" else None)) as server:
+            server.url = f"{request.param}://localhost:{server.port}"
+            yield server
 
 
 def talk(url, *messages, **more):
@@ -54,15 +51,12 @@ def talk(url, *messages, **more):
 
 
 def test_the_broker_logs_in_for_a_websocket(stage, echo, site, account, tls):
-    asked = []
-    broker = stage.broker("--ca-file", str(tls / "ca.pem"))
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or password_answer(*account), broker=broker)
-    assert "result" in client.call("agent/register", {"name": "tests"})
+    client = stage.agent(password_answer(*account), stage.broker("--ca-file", str(tls / "ca.pem")))
     host, port = open_site(client, site.url)
     large = os.urandom(3 << 20)
     for _ in range(2):
         assert talk(f"ws://{host}:{port}/private/chat?room=1", "hello", large, "end") == ["hello", large, "bye"]
-    assert len(asked) == 1 and echo.paths == ["/private/chat?room=1"] * 2
+    assert len(client.asked) == 1 and echo.paths == ["/private/chat?room=1"] * 2
     lines = [line.split()[:3] for line in site.wait_for_log("101", times=2).splitlines()]
     assert lines == [["401", "-", "/private/chat?room=1"], *[["101", account[0], "/private/chat?room=1"]] * 2]
     eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfers have ended")
@@ -211,11 +205,8 @@ SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection:
 NTLM = '[schemes]\nntlm = ["127.0.0.1", "localhost"]\n'
 
 
-def logged_in(stage, ntlm_users, text):
-    client = stage.client(
-        broker=stage.configured(text), answer=lambda challenge: password_answer("TESTDOM\\alice", ntlm_users["alice"]))
-    assert "result" in client.call("agent/register", {"name": "tests"})
-    return client
+def logged_in(stage, ntlm_users, text, *options):
+    return stage.agent(password_answer("TESTDOM\\alice", ntlm_users["alice"]), stage.configured(text, *options))
 
 
 def repeats(address, line):
@@ -255,9 +246,8 @@ def test_a_refusal_after_a_login_by_ntlm_ends_the_request(stage, tmp_path, ntlm_
 def test_bytes_pass_after_a_login_by_ntlm_at_a_proxy_of_a_tunnel(stage, echo, ntlm_proxy, ntlm_users, account, tls):
     with reachable_folder("websocket") as folder:
         site = websocket.nginx(folder, echo.port, *account, tls=tls)
-        broker = stage.configured(f'{NTLM}[proxy]\nurl = "{ntlm_proxy.url}"\nexcept = []\n', "--ca-file", str(tls / "ca.pem"))
-        client = stage.client(broker=broker, answer=lambda challenge: password_answer("TESTDOM\\alice", ntlm_users["alice"]))
-        assert "result" in client.call("agent/register", {"name": "tests"})
+        client = logged_in(
+            stage, ntlm_users, f'{NTLM}[proxy]\nurl = "{ntlm_proxy.url}"\nexcept = []\n', "--ca-file", str(tls / "ca.pem"))
         host, port = open_site(client, f"https://localhost:{site.port}")
         for _ in range(2):
             assert talk(f"ws://{host}:{port}/chat", "hello", "end") == ["hello", "bye"]

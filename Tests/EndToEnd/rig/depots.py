@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import tarfile
 
-from .servers import Server, find, free_port
+from .servers import Server, free_port, nginx_command
 
 
 class Depot:
@@ -94,14 +94,9 @@ def nginx_depot(folder, host):
     folder = pathlib.Path(folder)
     port = free_port()
     depot = Depot(folder / "www", f"http://{host}:{port}")
-    folder.chmod(0o755)
-    user = "user www-data;\n" if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(
-        f"{user}daemon off;\npid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\nhttp {{\naccess_log {folder}/access.log;\n"
-        "default_type application/octet-stream;\ntypes { text/html html; application/json json; }\n"
-        f"client_body_temp_path {folder}/body;\nproxy_temp_path {folder}/proxy;\nfastcgi_temp_path {folder}/fastcgi;\n"
-        f"uwsgi_temp_path {folder}/uwsgi;\nscgi_temp_path {folder}/scgi;\n"
-        f"server {{ listen 127.0.0.1:{port}; root {folder}/www; index index.html; }}\n}}\n")
-    server = Server([find("nginx"), "-p", str(folder), "-c", f"{folder}/nginx.conf"], port, folder / "error.log")
+    server = Server(nginx_command(
+        folder, "$status $request_uri",
+        "default_type application/octet-stream; types { text/html html; application/json json; }\n"
+        f"server {{ listen 127.0.0.1:{port}; root {folder}/www; index index.html; }}"), port, folder / "error.log")
     server.depot = depot
     return server

@@ -15,7 +15,7 @@ import sys
 import time
 import uuid
 
-from .servers import Server, find, free_port
+from .servers import Server, apache_command, digest_users, find, free_port, publish
 
 PYTHON_FOLDER = pathlib.Path(__file__).resolve().parents[3] / ".build-python"
 
@@ -70,18 +70,11 @@ def wsgidav(folder, user, password):
 def apache_with_digest(folder, realm, user, password, section, directives, log="%>s %u %r"):
     """Apache's proxy module with `directives`, where `section` requires Digest. `log` is the format of a line of its log."""
     folder, port = pathlib.Path(folder), free_port()
-    (folder / "users").write_text(f"{user}:{realm}:{hashlib.md5(f'{user}:{realm}:{password}'.encode()).hexdigest()}\n")
-    for path in [folder, *folder.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    names = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "proxy", "proxy_http"]
-    loads = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in names)
-    account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
-    (folder / "apache.conf").write_text(
-        f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\n{loads}{account}"
-        f'ErrorLog {folder}/error.txt\nCustomLog {folder}/access.log "{log}"\nMutex file:{folder}\n{directives}\n'
-        f"<{section}>\nAuthType Digest\nAuthName {realm}\nAuthDigestProvider file\nAuthUserFile {folder}/users\n"
-        f"Require valid-user\n</{section.split()[0]}>\n")
-    return Server([find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "access.log")
+    protected = digest_users(folder, realm, user, password)
+    publish(folder, {})
+    return Server(apache_command(
+        folder, [port], ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "proxy", "proxy_http"],
+        f'CustomLog {folder}/access.log "{log}"', f"{directives}\n<{section}>\n{protected}</{section.split()[0]}>"), port, folder / "access.log")
 
 
 def apache_proxy(folder, user, password):

@@ -11,7 +11,7 @@ import time
 
 from .forwarding import ForwardProxy
 from .scripted import response
-from .servers import Server, find, free_port
+from .servers import Server, free_port, nginx_command, publish
 from .tls import TlsServer
 
 
@@ -136,10 +136,7 @@ class Http2Nginx(Server):
     def __init__(self, folder, certificates, kept):
         folder = pathlib.Path(folder)
         self.ports = {name: free_port() for name in ["front", "kept", "certificate", "self-signed", "clear"]}
-        (folder / "www").mkdir()
-        (folder / "www" / "page.txt").write_text("page by HTTP/2\n")
-        spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
-        user_line = "user root; " if os.geteuid() == 0 else ""
+        publish(folder, {"page.txt": "page by HTTP/2\n"})
 
         def served(name, leaf, more):
             pem = f"ssl_certificate {certificates / leaf}.pem; ssl_certificate_key {certificates / leaf}.key;"
@@ -147,17 +144,14 @@ class Http2Nginx(Server):
 
         kept_up = 'proxy_http_version 1.1; proxy_set_header Connection "";'
         asks = f"ssl_verify_client optional; ssl_client_certificate {certificates / 'ca.pem'};"
-        (folder / "nginx.conf").write_text(
-            f"daemon off; {user_line}pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
-            f"http {{ {spool} log_format short '$status $server_protocol $ssl_client_verify \"$ssl_client_s_dn\" $uri';\n"
-            f"access_log {folder}/access.log short; ssl_session_cache off;\nupstream kept {{ server 127.0.0.1:{kept}; keepalive 1; }}\n"
+        super().__init__(nginx_command(
+            folder, "$status $server_protocol $ssl_client_verify \"$ssl_client_s_dn\" $uri",
+            f"upstream kept {{ server 127.0.0.1:{kept}; keepalive 1; }}\n"
             + served("front", "good", "location ~ ^/(?<back>[0-9]+)/ { proxy_pass http://127.0.0.1:$back; proxy_set_header Host localhost; }")
             .replace("location ~", "location ~ ^/whole/(?<back>[0-9]+)(?<rest>/.*)$ { proxy_pass http://127.0.0.1:$back$rest; } location ~", 1)
             + served("kept", "good", f"location / {{ proxy_pass http://kept; {kept_up} }}")
             + served("certificate", "good", asks) + served("self-signed", "self-signed", "")
-            + f"server {{ listen 127.0.0.1:{self.ports['clear']} http2; root {folder}/www; }} }}\n")
-        super().__init__(
-            [find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], self.ports["front"], folder / "access.log")
+            + f"server {{ listen 127.0.0.1:{self.ports['clear']} http2; root {folder}/www; }}"), self.ports["front"], folder / "access.log")
 
     def url(self, name, path):
         return f"https://localhost:{self.ports[name]}{path}"

@@ -8,11 +8,10 @@ import socket
 import subprocess
 import threading
 
-from .servers import INSTALL, Server, find, free_port, hand_to
+from .servers import Server, apache_command, find, free_port, hand_to, publish
 
 NAME = "WATCHWORD.TEST"
 WORDS = '%>s %u %U%q port=%{local}p "%{Authorization}i" "%{Proxy-Authorization}i" "%{Cookie}i"'
-MODULES = "/usr/lib/apache2/modules"
 
 
 def write_configuration(path, kdc_port):
@@ -95,14 +94,11 @@ class GssapiApache(Server):
     def __init__(self, folder, realm, tls, websocket=None):
         folder = pathlib.Path(folder)
         self.tls_port, port = free_port(), free_port()
-        for name in ["kerberos", "either"]:
-            (folder / "www" / name).mkdir(parents=True)
-            (folder / "www" / name / "page.txt").write_text(f"{name} page\n")
-        (folder / "www" / "open.txt").write_text("open page\n")
         for name in ["server.key", "server.pem"]:
             (folder / name).write_bytes((pathlib.Path(tls) / name).read_bytes())
-        for path in [folder, *folder.rglob("*"), realm.folder, realm.configuration]:
-            path.chmod(0o755 if path.is_dir() else 0o644)
+        publish(folder, {"kerberos/page.txt": "kerberos page\n", "either/page.txt": "either page\n", "open.txt": "open page\n"})
+        realm.folder.chmod(0o755)
+        realm.configuration.chmod(0o644)
         hand_to("www-data", realm.keytab)
         self.delegated = folder / "delegated"
         self.delegated.mkdir()
@@ -110,21 +106,14 @@ class GssapiApache(Server):
         names = ["mpm_event", "authn_core", "authz_core", "authz_user", "auth_gssapi", "ssl"]
         names += ["proxy", "proxy_wstunnel"] * bool(websocket)
         passed = f"ProxyPass /kerberos/chat ws://127.0.0.1:{websocket}/chat\n" if websocket else ""
-        loads = "".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in names)
-        assert pathlib.Path(f"{MODULES}/mod_auth_gssapi.so").exists(), f"mod_auth_gssapi is missing; run {INSTALL}"
-        account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
         protected = (f"AuthType GSSAPI\nAuthName Kerberos\nGssapiAllowedMech krb5\nGssapiLocalName Off\n"
                      f"GssapiCredStore keytab:{realm.keytab}\nGssapiDelegCcacheDir {self.delegated}\nRequire valid-user\n")
-        (folder / "apache.conf").write_text(
-            f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\nListen 127.0.0.1:{self.tls_port}\n"
-            f"{loads}{account}StartServers 1\nErrorLog {folder}/error.log\nLogFormat '{WORDS}' short\n"
-            f"CustomLog {folder}/access.log short\nDocumentRoot {folder}/www\nMutex file:{folder}\nSSLSessionCache none\n"
-            f"<Location /kerberos/>\n{protected}</Location>\n<Location /either/>\n{protected}GssapiBasicAuth On\nGssapiBasicAuthMech krb5\n</Location>\n{passed}"
+        super().__init__(apache_command(
+            folder, [port, self.tls_port], names, f"LogFormat '{WORDS}' short\nCustomLog {folder}/access.log short",
+            f"SSLSessionCache none\n<Location /kerberos/>\n{protected}</Location>\n<Location /either/>\n{protected}GssapiBasicAuth On\nGssapiBasicAuthMech krb5\n</Location>\n{passed}"
             f"<VirtualHost 127.0.0.1:{self.tls_port}>\nSSLEngine on\nSSLCertificateFile {folder}/server.pem\n"
-            f"SSLCertificateKeyFile {folder}/server.key\nCustomLog {folder}/access.log short\n</VirtualHost>\n")
-        super().__init__(
-            [find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "access.log",
-            env=realm.service_environment)
+            f"SSLCertificateKeyFile {folder}/server.key\nCustomLog {folder}/access.log short\n</VirtualHost>"),
+            port, folder / "access.log", env=realm.service_environment)
         self.url, self.tls_url = f"http://localhost:{port}", f"https://localhost:{self.tls_port}"
 
     def forget_delegated(self):

@@ -31,10 +31,11 @@ def exchange(address, data, seconds=20):
     """Sends bytes, and returns everything that is received up to the end of the connection."""
     with socket.create_connection(address, timeout=seconds) as connection:
         connection.sendall(data)
-        received = b""
-        while part := connection.recv(1 << 16):
-            received += part
-        return received
+        return receive_all(connection)
+
+
+def receive_all(connection):
+    return b"".join(iter(lambda: connection.recv(1 << 16), b""))
 
 
 def receive_response(connection):

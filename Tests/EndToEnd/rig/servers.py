@@ -1,4 +1,5 @@
 """Real servers from Debian's packages, each with a folder of its own and a loopback port, ended by its process id."""
+import hashlib
 import itertools
 import os
 import pathlib
@@ -13,6 +14,7 @@ from . import leaks
 from .bodies import eventually
 
 INSTALL = "contrib/install-dependencies --test"
+APACHE_MODULES = "/usr/lib/apache2/modules"
 
 
 def find(name):
@@ -55,15 +57,7 @@ class Server:
         self.port, self.log_path, self.program = port, pathlib.Path(log), pathlib.Path(command[0]).name
         self.output = open(str(log) + ".out", "ab")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, **more)
-        end = time.monotonic() + 20
-        while True:
-            assert self.process.poll() is None, pathlib.Path(str(log) + ".out").read_text()
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                return
-            except OSError:
-                assert time.monotonic() < end, f"nothing listens on {port}"
-                time.sleep(0.02)
+        wait_for_port(port, self.process, pathlib.Path(str(log) + ".out"))
 
     @property
     def log(self):
@@ -89,9 +83,11 @@ class Server:
         leaks.HEARD.append((self.program, self.port, self.wire))
 
 
-def wait_for_port(port, seconds=30):
+def wait_for_port(port, process=None, output=None, seconds=30):
+    """Waits until a program listens; `process` must not end before, and `output` is what it prints."""
     end = time.monotonic() + seconds
     while True:
+        assert process is None or process.poll() is None, output.read_text()
         try:
             return socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
@@ -123,47 +119,70 @@ def certificates(folder):
     return folder
 
 
+def publish(folder, pages):
+    """Writes these pages below `folder`/www, and makes everything there readable for servers that run as other users."""
+    (pathlib.Path(folder) / "www").mkdir(exist_ok=True)
+    for name, text in pages.items():
+        path = pathlib.Path(folder) / "www" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for path in [pathlib.Path(folder), *pathlib.Path(folder).rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def nginx_command(folder, log, servers):
+    """Configures nginx with these `servers`; `log` is the format of a line of access.log."""
+    spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
+    user = "user root; " if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"daemon off; {user}pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
+        f"http {{ {spool} log_format short '{log}'; access_log {folder}/access.log short; ssl_session_cache off;\n{servers}\n}}\n")
+    return [find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"]
+
+
+def apache_command(folder, ports, modules, log, directives):
+    """Configures Apache, which must be able to read `folder` as another user; `log` is a line with the format of its log."""
+    missing = [name for name in modules if not pathlib.Path(f"{APACHE_MODULES}/mod_{name}.so").exists()]
+    assert not missing, f"Apache lacks {missing}; run {INSTALL}"
+    loads = "".join(f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n" for name in modules)
+    listens = "".join(f"Listen 127.0.0.1:{port}\n" for port in ports)
+    account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
+    (folder / "apache.conf").write_text(
+        f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\n{listens}{loads}{account}StartServers 1\n"
+        f"ErrorLog {folder}/error.log\n{log}\nDocumentRoot {folder}/www\nMutex file:{folder}\n{directives}\n")
+    return [find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"]
+
+
 def nginx(folder, user, password, tls=None):
     """/ is open, /staff/ requires Basic; with `tls` over HTTPS and HTTP/2."""
-    folder = pathlib.Path(folder)
-    port = free_port()
-    (folder / "www" / "staff").mkdir(parents=True)
-    (folder / "www" / "open.txt").write_text("open page\n")
-    (folder / "www" / "staff" / "page.txt").write_text("staff page\n")
-    (folder / "www" / "large.bin").write_bytes(os.urandom(3 << 20))
+    folder, port = pathlib.Path(folder), free_port()
     (folder / "users").write_text(password_line(user, password))
+    publish(folder, {"open.txt": "open page\n", "staff/page.txt": "staff page\n"})
+    (folder / "www" / "large.bin").write_bytes(os.urandom(3 << 20))
     listen = f"listen 127.0.0.1:{port}" + (f" ssl http2; ssl_certificate {tls}/server.pem; ssl_certificate_key {tls}/server.key" if tls else "")
-    spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
-    user_line = "user root; " if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(
-        f"daemon off; {user_line}pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
-        f"http {{ {spool} log_format short '$status $remote_user $server_protocol $request_uri'; access_log {folder}/access.log short;\n"
+    return Server(nginx_command(
+        folder, "$status $remote_user $server_protocol $request_uri",
         f"log_format heard '$http_authorization $http_proxy_authorization $http_cookie'; access_log {folder}/heard.log heard;\n"
-        f"server {{ {listen}; root {folder}/www; location /staff/ {{ auth_basic \"Staff\"; auth_basic_user_file {folder}/users; }} }} }}\n")
-    return Server([find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], port, folder / "access.log")
+        f"server {{ {listen}; root {folder}/www; location /staff/ {{ auth_basic \"Staff\"; auth_basic_user_file {folder}/users; }} }}"),
+        port, folder / "access.log")
+
+
+def digest_users(folder, realm, user, password):
+    """Writes the file with which Apache checks Digest; returns the directives."""
+    proof = hashlib.md5(f"{user}:{realm}:{password}".encode()).hexdigest()
+    (folder / "users").write_text(f"{user}:{realm}:{proof}\n")
+    return f"AuthType Digest\nAuthName {realm}\nAuthDigestProvider file\nAuthUserFile {folder}/users\nRequire valid-user\n"
 
 
 def apache_digest(folder, user, password):
     """/private/ requires Digest with MD5."""
-    import hashlib
-
-    folder = pathlib.Path(folder)
-    port = free_port()
-    (folder / "www" / "private").mkdir(parents=True)
-    (folder / "www" / "private" / "page.txt").write_text("private page\n")
-    (folder / "users").write_text(f"{user}:Private:{hashlib.md5(f'{user}:Private:{password}'.encode()).hexdigest()}\n")
-    for path in [folder, *folder.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    modules = "/usr/lib/apache2/modules"
-    names = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "dir"]
-    loads = "".join(f"LoadModule {name}_module {modules}/mod_{name}.so\n" for name in names)
-    account = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
-    (folder / "apache.conf").write_text(
-        f"ServerRoot {folder}\nPidFile {folder}/pid\nServerName localhost\nListen 127.0.0.1:{port}\n{loads}{account}"
-        f"ErrorLog {folder}/error.log\nCustomLog {folder}/heard.log \"%{{Authorization}}i %{{Proxy-Authorization}}i %{{Cookie}}i\"\nDocumentRoot {folder}/www\nMutex file:{folder}\n"
-        "<Files index.html>\nForceType text/html\n</Files>\n"
-        f"<Location /private/>\nAuthType Digest\nAuthName Private\nAuthDigestProvider file\nAuthUserFile {folder}/users\nRequire valid-user\n</Location>\n")
-    return Server([find("apache2"), "-f", f"{folder}/apache.conf", "-D", "FOREGROUND"], port, folder / "error.log")
+    folder, port = pathlib.Path(folder), free_port()
+    protected = digest_users(folder, "Private", user, password)
+    publish(folder, {"private/page.txt": "private page\n"})
+    return Server(apache_command(
+        folder, [port], ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "dir"],
+        f"CustomLog {folder}/heard.log \"%{{Authorization}}i %{{Proxy-Authorization}}i %{{Cookie}}i\"",
+        f"<Files index.html>\nForceType text/html\n</Files>\n<Location /private/>\n{protected}</Location>"), port, folder / "error.log")
 
 
 def httpbin(folder):

@@ -1,5 +1,4 @@
 """HTTPS servers with valid and invalid certificates, and servers that request client certificates."""
-import os
 import pathlib
 import socket
 import ssl
@@ -8,7 +7,7 @@ from cryptography.hazmat.primitives import hashes
 
 from .authority import Authority, self_signed
 from .scripted import ScriptedServer, response
-from .servers import Server, find, free_port
+from .servers import Server, free_port, nginx_command, publish
 
 PASSPHRASE = "open sesame"
 
@@ -98,21 +97,15 @@ class TlsServer(ScriptedServer):
 def client_certificate_nginx(folder, certificates, verify="on", protocols="TLSv1.2 TLSv1.3"):
     """nginx that requests a client certificate: `verify` is on, optional or optional_no_ca. A line of the log: status, SUCCESS,
     NONE or FAILED:reason, the client's subject, TLS version, connection, request on it, login, target."""
-    folder = pathlib.Path(folder)
-    port = free_port()
-    (folder / "www").mkdir()
-    (folder / "www" / "page.txt").write_text("page for you\n")
-    spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
-    user_line = "user root; " if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(
-        f"daemon off; {user_line}pid {folder}/pid; error_log {folder}/error.log info; events {{}}\n"
-        f"http {{ {spool} log_format short '$status $ssl_client_verify \"$ssl_client_s_dn\" $ssl_protocol "
-        "connection=$connection request=$connection_requests \"$http_authorization\" $request_uri';\n"
-        f"access_log {folder}/access.log short;\nserver {{ listen 127.0.0.1:{port} ssl; root {folder}/www;\n"
+    folder, port = pathlib.Path(folder), free_port()
+    publish(folder, {"page.txt": "page for you\n"})
+    server = Server(nginx_command(
+        folder, "$status $ssl_client_verify \"$ssl_client_s_dn\" $ssl_protocol "
+        "connection=$connection request=$connection_requests \"$http_authorization\" $request_uri",
+        f"server {{ listen 127.0.0.1:{port} ssl; root {folder}/www;\n"
         f"ssl_certificate {certificates / 'good.pem'}; ssl_certificate_key {certificates / 'good.key'};\n"
-        f"ssl_verify_client {verify}; ssl_client_certificate {certificates / 'ca.pem'};\n"
-        f"ssl_protocols {protocols}; ssl_session_cache off; }} }}\n")
-    server = Server([find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], port, folder / "access.log")
+        f"ssl_verify_client {verify}; ssl_client_certificate {certificates / 'ca.pem'}; ssl_protocols {protocols}; }}"),
+        port, folder / "access.log")
     server.url = f"https://localhost:{port}"
     return server
 

@@ -1,12 +1,11 @@
 """A WebSocket server behind nginx, which requires Basic at /private/."""
 import asyncio
-import os
 import pathlib
 import threading
 
 import websockets
 
-from .servers import Server, find, free_port, password_line
+from .servers import Server, free_port, nginx_command, password_line
 
 
 class Echo:
@@ -51,14 +50,10 @@ def nginx(folder, port, user, password, tls=None):
     folder, own = pathlib.Path(folder), free_port()
     (folder / "users").write_text(password_line(user, password))
     secure = f" ssl; ssl_certificate {tls}/server.pem; ssl_certificate_key {tls}/server.key" if tls else ""
-    spool = "".join(f"{name}_temp_path {folder}/{name}; " for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
-    account = "user root; " if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(
-        f"daemon off; {account}pid {folder}/pid; error_log {folder}/error.log; events {{}}\n"
-        f"http {{ {spool} log_format heard '$status $remote_user $request_uri $http_authorization'; access_log {folder}/access.log heard;\n"
+    return Server(nginx_command(
+        folder, "$status $remote_user $request_uri $http_authorization",
         f"server {{ listen 127.0.0.1:{own}{secure}; location / {{ proxy_pass http://127.0.0.1:{port}; proxy_http_version 1.1;\n"
         "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $http_connection; proxy_set_header Host $http_host; }\n"
         f"location /private/ {{ auth_basic \"Private\"; auth_basic_user_file {folder}/users; proxy_pass http://127.0.0.1:{port};\n"
         "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $http_connection; }\n"
-        "location = /plain { return 200 \"plain page\"; } } }\n")
-    return Server([find("nginx"), "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"], own, folder / "access.log")
+        "location = /plain { return 200 \"plain page\"; } }"), own, folder / "access.log")
