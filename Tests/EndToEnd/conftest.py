@@ -16,6 +16,7 @@ from rig.client import Client  # noqa: E402
 from rig.fixtures import *  # noqa: E402, F403
 from rig.keyring import Keyring, build_git_helper  # noqa: E402
 from rig.scripted import ScriptedServer, basic_server  # noqa: E402
+from rig.subjects import sandboxed  # noqa: E402
 
 STARTED = time.monotonic()
 
@@ -50,7 +51,7 @@ class Stage:
 
     def __init__(self, folder):
         self.folder, self.brokers, self.clients, self.servers, self.secrets = folder, [], [], [], {}
-        self.keyrings, self.watched = [], []
+        self.keyrings, self.watched, self.sandboxes = [], [], []
 
     def broker(self, *options, **more):
         folder = self.folder / f"broker{len(self.brokers)}"
@@ -78,6 +79,11 @@ class Stage:
         assert "result" in agent.call("agent/register", {"name": "tests"})
         agent.asked = asked
         return agent
+
+    def sandbox(self, broker=None):
+        """Returns a client in a sandbox."""
+        self.sandboxes.append(sandboxed(broker or self.brokers[0]))
+        return self.sandboxes[-1]
 
     def keyring(self):
         """Returns a message bus without a keyring, on which one can be started."""
@@ -112,7 +118,7 @@ class Stage:
         self.secrets[secret] = (*self.secrets[secret], server)
 
     def end(self):
-        for client in self.clients:
+        for client in [*self.clients, *self.sandboxes]:
             client.close()
         for broker in self.brokers:
             if broker.process.poll() is None:
@@ -134,6 +140,8 @@ class Stage:
 
     def end_services(self):
         """Ends all processes, even after a failed test."""
+        for one in self.sandboxes:
+            one.close()
         for keyring in self.keyrings:
             keyring.end()
         for broker in self.brokers:

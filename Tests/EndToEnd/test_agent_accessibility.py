@@ -8,7 +8,6 @@ import threading
 import pytest
 
 from rig.broker import ROOT
-from rig.desktop import Desktop
 from rig.window_examples import STATES, WINDOWS
 from test_agent_looks import Shower
 
@@ -35,13 +34,6 @@ WITH_TWO_LAYOUTS = ("Forget This Login?", "Lock Saved Logins?", "Unlock Saved Lo
 SAME_AS_ABOVE = (("Prompt", "Close"), ("Saved Logins", "Unlock"))
 #: The widgets of zenity that are read with their contents: it gives them no names.
 OF_ZENITY = ("scroll pane", "table")
-
-
-@pytest.fixture(scope="module")
-def desktop(tmp_path_factory):
-    desktop = Desktop(tmp_path_factory.mktemp("accessibility"))
-    yield desktop
-    desktop.end()
 
 
 @pytest.fixture

@@ -6,11 +6,8 @@ import time
 
 import pytest
 
-from rig.agents import RunningAgent
 from rig.bodies import eventually
-from rig.desktop import Desktop
-from rig.scripted_broker import AgentBroker
-from test_shown_logins import BROWSER, DEVICE, challenge
+from test_shown_logins import BROWSER, DEVICE, agent_broker, challenge  # noqa: F401
 
 pytestmark = pytest.mark.tier3("windows")
 
@@ -27,13 +24,6 @@ MimeType=x-scheme-handler/http;x-scheme-handler/https;
 #: The browsers of this machine are not used.
 NO_BROWSER = "[Removed Associations]\nx-scheme-handler/http=chromium.desktop;\nx-scheme-handler/https=chromium.desktop;\n"
 OWN_BROWSER = "[Default Applications]\nx-scheme-handler/http=recorder.desktop\nx-scheme-handler/https=recorder.desktop\n"
-
-
-@pytest.fixture(scope="module")
-def desktop(tmp_path_factory):
-    desktop = Desktop(tmp_path_factory.mktemp("desktop"))
-    yield desktop
-    desktop.end()
 
 
 class Browser:
@@ -60,24 +50,14 @@ class Browser:
 
 
 @pytest.fixture
-def start(tmp_path, desktop):
+def start(tmp_path, desktop, agent_broker, start_agent):  # noqa: F811
     """`start(kind, status)` starts an agent whose browser is `kind`; returns the agent, its broker and the browser."""
-    started = []
-
     def begin(kind="xdg-open", status=0, options=(), environment=None):
-        broker, browser = AgentBroker(tmp_path), Browser(tmp_path, desktop, kind, status)
-        agent = RunningAgent(tmp_path, broker, desktop, *options, environment={**browser.environment, **(environment or {})})
-        started.extend([agent, broker])
-        return agent.wait_until_registered(), broker, browser
+        browser = Browser(tmp_path, desktop, kind, status)
+        agent = start_agent(agent_broker, desktop, *options, environment={**browser.environment, **(environment or {})})
+        return agent.wait_until_registered(), agent_broker, browser
 
-    yield begin
-    for one in started:
-        if isinstance(one, RunningAgent):
-            desktop.picture(f"end-of-{os.environ['PYTEST_CURRENT_TEST'].split('::')[1].split(' ')[0]}")
-            assert "Traceback" not in one.log and "CRITICAL" not in one.log, one.log
-            one.end()
-        else:
-            one.close()
+    return begin
 
 
 def names(desktop):

@@ -8,43 +8,38 @@ import signal
 
 import pytest
 
-from rig.agents import RunningAgent, askpass
+from rig.agents import askpass
 from rig.bodies import eventually
-from rig.desktop import AGENT, Desktop
+from rig.desktop import AGENT
 from rig.dying import basic
 from rig.scripted import ScriptedServer, response
-from rig.subjects import Relay, flatpak
 from rig.terminal import Terminal
 from test_agent_logins import two_logins
 from test_agent_windows import HOSTILE, ask
 
 
-@pytest.fixture(scope="module")
-def desktop(tmp_path_factory):
-    desktop = Desktop(tmp_path_factory.mktemp("desktop"))
-    yield desktop
-    desktop.end()
+@pytest.fixture
+def started(stage, start_agent):
+    """`started(name)` starts an agent with that fallback; further arguments are those of `start_agent`."""
+    return lambda name, desktop=None, broker=None, **more: start_agent(
+        broker or stage.broker(), desktop, *(["--fallback", name] if name else []), **more).wait_until_registered()
 
 
 @pytest.fixture
-def started(stage):
-    agents = []
+def asked(stage, started):
+    """`asked(url, name)` also begins a fetch; returns its client and its number."""
+    def begin(url, *words, **more):
+        started(*words, **more)
+        client = stage.client(delivery=None)
+        return client, ask(client, url)
 
-    def start(*words, **more):
-        agents.append(RunningAgent(stage.folder, *words, **more))
-        return agents[-1].wait_until_registered()
-
-    yield start
-    for agent in agents:
-        agent.end()
-        assert "Traceback" not in agent.log, agent.log
+    return begin
 
 
 @pytest.fixture
 def site(stage):
     """A server, and its password."""
-    server, password = stage.protected()
-    return server, password
+    return stage.protected()
 
 
 @pytest.fixture
@@ -52,26 +47,17 @@ def guest(stage, site):
     """`guest(broker)` returns a sandboxed program that has begun a fetch, and needs consent for the login that another program
     has stored."""
     server, password = site
-    opened = []
 
     def begin(broker):
-        if not opened:
-            place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff",
-                     "authenticationMethod": "httpBasic"}
-            credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
-            stored = stage.client(delivery=None).call("credential/store", {"protectionSpace": place, "credential": credential})
-            assert "result" in stored
-            command, info = flatpak()
-            opened.append(Relay(broker.socket, *command, pass_fds=[info]))
-            os.close(info)
+        if not stage.sandboxes:
+            stage.client(delivery=None).store(server, "bob", password, realm="Staff", authenticationMethod="httpBasic")
+            stage.sandbox(broker)
         # The program answers no challenges itself; they are sent to an agent.
-        opened[0].send({"id": 1, "method": "fetch/run", "params": {
+        stage.sandboxes[0].send({"id": 1, "method": "fetch/run", "params": {
             "url": server.url, "auth": {"interaction": "agent", "methods": ["httpBasic"]}}})
-        return opened[0]
+        return stage.sandboxes[0]
 
-    yield begin
-    for one in opened:
-        one.close()
+    return begin
 
 
 def answered(client, fetch):
@@ -81,11 +67,9 @@ def answered(client, fetch):
 # zenity
 
 @pytest.mark.tier3("windows")
-def test_zenity_asks_in_its_windows(stage, started, desktop, site):
+def test_zenity_asks_in_its_windows(asked, desktop, site):
     server, password = site
-    started(stage.broker(), desktop, "--fallback", "zenity")
-    client = stage.client(delivery=None)
-    fetch = ask(client, server.url)
+    client, fetch = asked(server.url, "zenity", desktop)
     shown = desktop.hear("The server says: “Staff”")["name"]
     assert "Not encrypted (http), but the password stays on this machine unless a proxy is used." in shown.replace("\n", " ") and f"process {os.getpid()}" in shown
     desktop.hear("", role="text", focused=True)
@@ -102,11 +86,9 @@ def test_zenity_asks_in_its_windows(stage, started, desktop, site):
 
 
 @pytest.mark.tier3("windows")
-def test_zenity_lists_the_details_of_a_server_and_closes(stage, started, desktop, tls_server):
+def test_zenity_lists_the_details_of_a_server_and_closes(asked, desktop, tls_server):
     server = tls_server("self-signed")
-    started(stage.broker(), desktop, "--fallback", "zenity")
-    client = stage.client(delivery=None)
-    fetch = ask(client, server.url)
+    client, fetch = asked(server.url, "zenity", desktop)
     desktop.hear_all("It is self-signed", "Trust once")
     desktop.picture("zenity-trust")
     desktop.has_keyboard("Watchword")
@@ -125,12 +107,10 @@ def test_zenity_lists_the_details_of_a_server_and_closes(stage, started, desktop
 
 
 @pytest.mark.tier3("windows")
-def test_zenity_reads_nothing_of_a_server_as_markup(stage, started, desktop):
+def test_zenity_reads_nothing_of_a_server_as_markup(stage, asked, desktop):
     realm = HOSTILE.encode().decode("latin-1")
     server = stage.server(ScriptedServer(lambda request: response(401, b"no", f'WWW-Authenticate: Basic realm="\\\\n{realm}"')))
-    started(stage.broker(), desktop, "--fallback", "zenity")
-    client = stage.client(delivery=None)
-    fetch = ask(client, server.url)
+    client, fetch = asked(server.url, "zenity", desktop)
     assert "The server says: “\\n<b>Bank</b>‹U+202E›&amp;‹U+200B›xxx" in desktop.hear("The server says: ")["name"]
     desktop.picture("zenity-hostile")
     desktop.has_keyboard("Watchword")
@@ -139,11 +119,9 @@ def test_zenity_reads_nothing_of_a_server_as_markup(stage, started, desktop):
 
 
 @pytest.mark.tier3("windows")
-def test_zenity_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, started, desktop, site):
+def test_zenity_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(asked, desktop, site):
     server, _ = site
-    started(stage.broker(), desktop, "--fallback", "zenity")
-    client = stage.client(delivery=None)
-    fetch = ask(client, f"http://pay_pal.{'a' * 63}.evil.localhost:{server.port}/")
+    client, fetch = asked(f"http://pay_pal.{'a' * 63}.evil.localhost:{server.port}/", "zenity", desktop)
     name = desktop.hear("Log in to ")["name"]
     desktop.picture("zenity-long")
     assert f"Log in to pay_pal.{'a' * 63}.evil.localhost:{server.port}" in name.replace("\n", "")
@@ -156,7 +134,7 @@ def test_zenity_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, started,
 @pytest.mark.tier3("windows")
 def test_zenity_asks_for_consent(stage, started, desktop, guest):
     broker = stage.broker()
-    started(broker, desktop, "--fallback", "zenity")
+    started("zenity", desktop, broker)
     program = guest(broker)
     desktop.hear_all("Let “org.example.Maps” use your login?", "Allow once")
     desktop.picture("zenity-consent")
@@ -214,12 +192,10 @@ def screen(tmp_path):
     screen.close()
 
 
-def test_pinentry_asks_at_the_terminal(stage, started, screen):
+def test_pinentry_asks_at_the_terminal(stage, asked, screen):
     """The server's text is wider than the terminal."""
     server, password = stage.protected(realm="Staff %41 " + "x" * 100)
-    started(stage.broker(), None, "--fallback", "pinentry", environment=screen.environment)
-    client = stage.client(delivery=None)
-    fetch = ask(client, server.url)
+    client, fetch = asked(server.url, "pinentry", environment=screen.environment)
     screen.expect("Staff %41 xxx")
     screen.type("bob\r")
     screen.expect("Password of bob")
@@ -227,12 +203,10 @@ def test_pinentry_asks_at_the_terminal(stage, started, screen):
     assert answered(client, fetch) == 200
 
 
-def test_pinentry_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, started, screen):
+def test_pinentry_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, asked, screen):
     """pinentry exits on a description of more than 1,000 bytes."""
     server, password = stage.protected("my_bob", realm="\u00f0" * 400)
-    started(stage.broker(), None, "--fallback", "pinentry", environment=screen.environment)
-    client = stage.client(delivery=None)
-    fetch = ask(client, f"http://pay_pal.{'a' * 63}.{'b' * 63}.{'c' * 63}.evil.localhost:{server.port}/{'%25' * 400}")
+    client, fetch = asked(f"http://pay_pal.{'a' * 63}.{'b' * 63}.{'c' * 63}.evil.localhost:{server.port}/{'%25' * 400}", "pinentry", environment=screen.environment)
     screen.expect("Log in to pay_pal.aaa")
     screen.type("my_bob\r")
     screen.expect("Password of my_bob")
@@ -242,7 +216,7 @@ def test_pinentry_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, starte
 
 def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
     server = tls_server("self-signed")
-    started(stage.broker(), None, "--fallback", "pinentry", environment=screen.environment)
+    started("pinentry", environment=screen.environment)
     client = stage.client(delivery=None)
     for count, typed in enumerate(["\r", "7\r", "0\r"]):
         fetch = ask(client, server.url)
@@ -264,7 +238,7 @@ def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
 
 def test_pinentry_asks_for_consent(stage, started, guest, screen):
     broker = stage.broker()
-    started(broker, None, "--fallback", "pinentry", environment=screen.environment)
+    started("pinentry", broker=broker, environment=screen.environment)
     program = guest(broker)
     # The text that is drawn last: the rest of the first window must not be taken for the second one.
     screen.expect("Let “org.example.Maps” use your login?", "1  Allow once")
@@ -281,7 +255,7 @@ def test_pinentry_asks_for_consent(stage, started, guest, screen):
 def test_askpass_is_the_next_where_there_is_neither_display_nor_terminal(stage, started, site, tmp_path):
     server, password = site
     environment = askpass(tmp_path, password)
-    agent = started(stage.broker(), environment=environment, start_new_session=True)
+    agent = started(None, environment=environment, start_new_session=True)
     assert "shows questions with: askpass" in agent.log
     client = stage.client(delivery=None)
     assert answered(client, ask(client, server.url)) == 200
@@ -291,12 +265,11 @@ def test_askpass_is_the_next_where_there_is_neither_display_nor_terminal(stage, 
 
 
 @pytest.mark.parametrize("code, kind", [("0", None), ("1", "serverNotTrusted")])
-def test_askpass_answers_by_its_exit_code(stage, started, tls_server, tmp_path, code, kind):
+def test_askpass_answers_by_its_exit_code(asked, tls_server, tmp_path, code, kind):
     server = tls_server("self-signed")
     environment = {**askpass(tmp_path, "unused"), "ASKPASS_CONFIRM": code}
-    started(stage.broker(), None, "--fallback", "askpass", environment=environment)
-    client = stage.client(delivery=None)
-    reply = client.wait(ask(client, server.url))
+    client, fetch = asked(server.url, "askpass", environment=environment)
+    reply = client.wait(fetch)
     assert reply["result"]["status"] == 200 if kind is None else reply["error"]["data"]["kind"] == kind
     assert (tmp_path / "asked").read_text().startswith("confirm|")
 
@@ -309,7 +282,7 @@ def test_a_fallback_that_fails_is_followed_by_the_next(stage, started, site, tmp
         (tmp_path / "bin" / name).chmod(0o755)
     environment = {
         **askpass(tmp_path, password), "PATH": f"{tmp_path}/bin:/usr/bin:/bin", "DISPLAY": ":nowhere", "GDK_BACKEND": "x11"}
-    agent = started(stage.broker(), environment=environment, start_new_session=True)
+    agent = started(None, environment=environment, start_new_session=True)
     assert "shows questions with: zenity, pinentry, askpass" in agent.log
     client = stage.client(delivery=None)
     assert answered(client, ask(client, server.url)) == 200
@@ -320,7 +293,7 @@ def test_a_fallback_that_fails_is_followed_by_the_next(stage, started, site, tmp
 def test_if_every_fallback_fails_the_question_is_returned(stage, started, site, tmp_path):
     server, _ = site
     environment = {**askpass(tmp_path, "unused"), "PATH": "/usr/bin:/bin"}
-    agent = started(stage.broker(), None, "--fallback", "askpass", environment=environment)
+    agent = started("askpass", environment=environment)
     (tmp_path / "askpass").unlink()
     client = stage.client(delivery=None)
     assert answered(client, ask(client, server.url)) == 401

@@ -9,41 +9,32 @@ from rig.ntlm import DOMAIN
 from rig.scripted import basic_server
 from rig.tls import PASSPHRASE
 from rig.tokens import bearer_server
-from test_agent_windows import ask, desktop, started  # noqa: F401
+from test_agent_windows import ask, asked, started  # noqa: F401
 from test_client_certificates import broker_with_token  # noqa: F401
 
 pytestmark = pytest.mark.tier3("windows")
 
 
-def test_ntlm_asks_for_the_domain_too(stage, started, desktop, ntlm, ntlm_users):
+def test_ntlm_asks_for_the_domain_too(stage, asked, desktop, ntlm, ntlm_users):
     stage.watch(ntlm)
-    agent, client = started(stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n')), stage.client(delivery=None)
-    fetch = ask(client, ntlm.url)
-    agent.window("Log In")
+    agent, client, fetch = asked(ntlm.url, "Log In", stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n'))
     agent.open_details()
     desktop.hear("NTLM: a hash is sent, which can be relayed")
     desktop.key("alt+u")
-    desktop.hear("User", role="text", focused=True)
-    desktop.type("alice")
-    desktop.key("Return")
-    desktop.hear("Password", role="password text", focused=True)
-    desktop.type(ntlm_users["alice"])
+    desktop.fill({"User": "alice", "Password": ntlm_users["alice"]})
     desktop.key("alt+m")
-    desktop.hear("Domain", role="text", focused=True)
-    desktop.type(DOMAIN)
+    desktop.fill({"Domain": DOMAIN})
     desktop.picture("ntlm")
     agent.press("Log In", "Return")
     assert client.wait(fetch)["result"]["status"] == 200
     assert ntlm.handler.served[-1][2] == f"{DOMAIN}\\alice"
 
 
-def test_a_token_is_typed_refused_and_typed_again(stage, started, desktop):
+def test_a_token_is_typed_refused_and_typed_again(stage, asked, desktop):
     token = stage.secret()
     server = stage.server(bearer_server(token))
     stage.allow(token, server)
-    agent, client = started(), stage.client(delivery=None)
-    fetch = ask(client, server.url)
-    agent.window("Token")
+    agent, client, fetch = asked(server.url, "Token")
     agent.open_details()
     desktop.hear("Bearer: the token itself is sent")
     desktop.key("alt+t")
@@ -61,31 +52,23 @@ def test_a_token_is_typed_refused_and_typed_again(stage, started, desktop):
 
 
 @pytest.mark.parametrize("scheme", ["basic", "digest"])
-def test_a_proxy_is_named_as_a_proxy(stage, started, desktop, squid, nginx, account, scheme):
+def test_a_proxy_is_named_as_a_proxy(stage, asked, desktop, squid, nginx, account, scheme):
     user, password = account
     stage.watch(squid, nginx)
     broker = stage.configured(f'[proxy]\nurl = "{squid.url(scheme)}"\n')
-    agent, client = started(broker), stage.client(delivery=None)
-    fetch = ask(client, f"http://127.0.0.1:{nginx.port}/open.txt")
-    agent.window("Log In")
+    agent, client, fetch = asked(f"http://127.0.0.1:{nginx.port}/open.txt", "Log In", broker)
     desktop.hear_all(f"Log in to the proxy localhost:{squid.ports[scheme]}", "The proxy says: “Proxy”")
-    desktop.hear("User", role="text", focused=True)
-    desktop.type(user)
-    desktop.key("Tab")
-    desktop.type(password)
+    desktop.fill({"User": user, "Password": password})
     desktop.picture(f"proxy-{scheme}")
     agent.press("Log In", "Return")
     result = client.wait(fetch)["result"]
     assert (result["status"], result["proxyAuth"]["source"]) == (200, "agent")
 
 
-def test_an_empty_password_is_sent_by_the_button_and_not_by_enter(stage, started, desktop):
+def test_an_empty_password_is_sent_by_the_button_and_not_by_enter(stage, asked, desktop):
     server = stage.server(basic_server("a-token-as-user", ""))
-    agent, client = started(), stage.client(delivery=None)
-    fetch = ask(client, server.url)
-    agent.window("Log In")
-    desktop.hear("User", role="text", focused=True)
-    desktop.type("a-token-as-user")
+    agent, client, fetch = asked(server.url, "Log In")
+    desktop.fill({"User": "a-token-as-user"})
     desktop.hear("Log In", role="push button", sensitive=True)
     for _ in range(3):
         desktop.key("Return")
@@ -122,11 +105,9 @@ def two_logins(stage, gnome):
     return server, password
 
 
-def test_one_of_several_saved_logins_is_picked(stage, started, desktop, gnome):
+def test_one_of_several_saved_logins_is_picked(stage, asked, desktop, gnome):
     server, password = two_logins(stage, gnome)
-    agent, client = started(stage.broker(environment=gnome.for_broker)), stage.client(delivery=None)
-    fetch = ask(client, server.url)
-    agent.window("Log In")
+    agent, client, fetch = asked(server.url, "Log In", stage.broker(environment=gnome.for_broker))
     # The list is enabled after the initial delay.
     desktop.hear("Saved logins: choose one, or type another", role="list", sensitive=True)
     desktop.hear("“alice”, saved in the keyring", role="list item")
@@ -145,16 +126,10 @@ def test_one_of_several_saved_logins_is_picked(stage, started, desktop, gnome):
     agent.no_window("Log In")
 
 
-def test_another_name_than_those_listed_is_a_login(stage, started, desktop, gnome):
+def test_another_name_than_those_listed_is_a_login(stage, asked, desktop, gnome):
     server, _ = two_logins(stage, gnome)
-    agent, client = started(stage.broker(environment=gnome.for_broker)), stage.client(delivery=None)
-    fetch = ask(client, server.url)
-    agent.window("Log In")
-    desktop.hear("User", role="text", focused=True)
-    desktop.type("carol")
-    desktop.key("Return")
-    desktop.hear("Password", role="password text", focused=True)
-    desktop.type("carols-own")
+    agent, client, fetch = asked(server.url, "Log In", stage.broker(environment=gnome.for_broker))
+    desktop.fill({"User": "carol", "Password": "carols-own"})
     agent.press("Log In", "Return")
     desktop.hear("The last password was refused. Attempt 2.")
     assert server.authorizations == [None, basic("carol", "carols-own")]
@@ -177,17 +152,14 @@ def test_a_certificate_on_a_token_with_its_pin(stage, started, desktop, broker_w
             desktop.hear("Private key, if it is in another file", role="text", focused=True)
             desktop.type(token.key_url)
             desktop.key("alt+p")
-        desktop.hear("Passphrase or PIN", role="password text", focused=True)
-        desktop.type(pin)
+        desktop.fill({"Passphrase or PIN": pin})
         agent.press("Use Certificate", "Return")
     assert client.wait(fetch)["result"]["status"] == 200
 
 
-def test_a_certificate_is_chosen_among_the_files(stage, started, desktop, certificates, client_nginx):
+def test_a_certificate_is_chosen_among_the_files(stage, asked, desktop, certificates, client_nginx):
     server = client_nginx()
-    agent, client = started(stage.broker("--ca-file", str(certificates / "ca.pem"))), stage.client(delivery=None)
-    fetch = ask(client, f"{server.url}/page.txt")
-    agent.window("Client Certificate")
+    agent, client, fetch = asked(f"{server.url}/page.txt", "Client Certificate", stage.broker("--ca-file", str(certificates / "ca.pem")))
     agent.go("Choose the certificate")
     desktop.key("space")
     eventually(lambda: "Choose the certificate" in desktop.windows().values(), lambda: desktop.windows())

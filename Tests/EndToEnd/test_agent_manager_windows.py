@@ -4,42 +4,27 @@ import pathlib
 
 import pytest
 
-from rig.agents import RunningAgent
 from rig.bodies import eventually
 from rig.broker import program
-from rig.desktop import Desktop
 from rig.keyring import SCHEMA
-from rig.subjects import Consenter, Relay, flatpak
+from rig.subjects import Consenter
 
 pytestmark = pytest.mark.tier3("windows")
 
 SPACE = {"protocol": "https", "host": "intranet.example", "port": 443, "realm": "Staff", "authenticationMethod": "httpBasic"}
 
 
-@pytest.fixture(scope="module")
-def desktop(tmp_path_factory):
-    desktop = Desktop(tmp_path_factory.mktemp("desktop"))
-    yield desktop
-    desktop.end()
-
-
 @pytest.fixture
-def opened(stage, desktop):
+def opened(desktop, start_agent):
     """`opened(broker)` opens the manager."""
-    managers = []
-
     def start(broker):
         path = f"{pathlib.Path(program('watchword')).parent}:{os.environ['PATH']}"
-        managers.append(RunningAgent(stage.folder, broker, desktop, "--list", environment={"PATH": path}))
-        managers[-1].window("Saved Logins")
+        manager = start_agent(broker, desktop, "--list", environment={"PATH": path})
+        manager.window("Saved Logins")
         desktop.has_keyboard("Saved Logins")
-        return managers[-1]
+        return manager
 
-    yield start
-    for manager in managers:
-        desktop.picture(f"end-of-{os.environ['PYTEST_CURRENT_TEST'].split('::')[1].split(' ')[0]}")
-        assert "Traceback" not in manager.log and "CRITICAL" not in manager.log, manager.log
-        manager.end()
+    return start
 
 
 def store(client, user, password, realm="Staff", persistence="permanent"):
@@ -70,12 +55,10 @@ def test_a_login_is_added_to_the_keyring_and_used(stage, opened, desktop, gnome)
     warning = "The password would be readable on the network: http is not encrypted"
     assert not any(one["name"] == warning for one in desktop.heard()), "not for this machine"
     desktop.key("alt+u")
-    desktop.hear("User", role="text", focused=True)
-    desktop.type("bob")
+    desktop.fill({"User": "bob"})
     assert desktop.hear("Add", role="push button", sensitive=False)
     desktop.key("Tab")
-    desktop.hear("Password", role="password text", focused=True)
-    desktop.type(password)
+    desktop.fill({"Password": password})
     desktop.hear("In the Keyring", pressed=True)
     desktop.picture("add-login")
     desktop.key("Return")
@@ -188,26 +171,19 @@ def test_a_permission_is_revoked(stage, opened, desktop):
     broker = stage.broker()
     client = stage.client(delivery=None)
     stage.clients.append(Consenter(broker.socket, "session"))
-    place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
-    credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
-    assert "result" in client.call("credential/store", {"protectionSpace": place, "credential": credential})
-    command, info = flatpak()
-    sandbox = Relay(broker.socket, *command, pass_fds=[info])
-    os.close(info)
+    client.store(server, "bob", password, realm="Staff", authenticationMethod="httpBasic")
+    sandbox = stage.sandbox(broker)
     manager = opened(broker)
     desktop.hear("No Permissions")
-    try:
-        sandbox.send({"id": 1, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
-        assert sandbox.read()["result"]["status"] == 200
-        # The page follows the decision.
-        desktop.hear(f"org.example.Maps: “bob” at http://127.0.0.1:{server.port} · allowed for this session")
-        desktop.key("alt+p")
-        desktop.picture("permissions")
-        manager.press(f"Revoke the decision about org.example.Maps: “bob” at http://127.0.0.1:{server.port}")
-        eventually(lambda: client.call("grant/list")["result"]["grants"] == [], desktop.summary)
-        desktop.hear_all("No Permissions", "Revoked. You will be asked again.")
-    finally:
-        sandbox.close()
+    sandbox.send({"id": 1, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
+    assert sandbox.read()["result"]["status"] == 200
+    # The page follows the decision.
+    desktop.hear(f"org.example.Maps: “bob” at http://127.0.0.1:{server.port} · allowed for this session")
+    desktop.key("alt+p")
+    desktop.picture("permissions")
+    manager.press(f"Revoke the decision about org.example.Maps: “bob” at http://127.0.0.1:{server.port}")
+    eventually(lambda: client.call("grant/list")["result"]["grants"] == [], desktop.summary)
+    desktop.hear_all("No Permissions", "Revoked. You will be asked again.")
 
 
 CONFIGURATION = "# mine\n[sharing]\nsession = \"user\" # all\n"

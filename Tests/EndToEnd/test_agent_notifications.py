@@ -31,13 +31,6 @@ class Service:
 
 
 @pytest.fixture(scope="module")
-def desktop(tmp_path_factory):
-    desktop = Desktop(tmp_path_factory.mktemp("notifications"))
-    yield desktop
-    desktop.end()
-
-
-@pytest.fixture(scope="module")
 def service(desktop):
     return Service(desktop)
 

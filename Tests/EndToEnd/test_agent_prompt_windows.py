@@ -7,7 +7,7 @@ import pytest
 from rig.terminal import Shell
 from test_agent_looks import EXAMPLES, GERMAN, SCREEN, Shower
 from test_agent_translations import check, pseudo, strings  # noqa: F401
-from test_agent_windows import desktop, started  # noqa: F401
+from test_agent_windows import started  # noqa: F401
 from test_bridges import tools  # noqa: F401
 
 from rig.desktop import Desktop

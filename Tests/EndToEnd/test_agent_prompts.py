@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from rig.agents import RunningAgent
 from rig.broker import program
 from rig.terminal import Shell
 from test_agent import EXAMPLES, message
@@ -137,39 +136,27 @@ def ask(broker, tools, text, **environment):  # noqa: F811
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
-@pytest.fixture
-def started(stage):
-    agents = []
-
-    def start(*words, **more):
-        agents.append(RunningAgent(stage.folder, stage.broker(), None, *words, **more))
-        return agents[-1].wait_until_registered()
-
-    yield start
-    for agent in agents:
-        agent.end()
-        assert "Traceback" not in agent.log, agent.log
-
-
-def test_a_script_that_runs_our_askpass_program_does_not_ask_forever(stage, started, tools, tmp_path):  # noqa: F811
+def test_a_script_that_runs_our_askpass_program_does_not_ask_forever(stage, start_agent, tools, tmp_path):  # noqa: F811
     script = tmp_path / "wrapper"
     script.write_text(f'#!/bin/sh\nexec "{tools}/watchword-askpass" "$@"\n')
     script.chmod(0o755)
-    agent = started("--fallback", "askpass", environment={"SSH_ASKPASS": str(script)}, start_new_session=True)
+    agent = start_agent(stage.broker(), None, "--fallback", "askpass", environment={"SSH_ASKPASS": str(script)}, start_new_session=True)
+    agent.wait_until_registered()
     asking = ask(agent.broker, tools, "Password: ")
     assert asking.wait(30) == 1
     asking.communicate()
     assert "watchword-agent itself" in agent.log
 
 
-def test_another_askpass_program_answers(stage, started, tools, tmp_path):  # noqa: F811
+def test_another_askpass_program_answers(stage, start_agent, tools, tmp_path):  # noqa: F811
     secret = stage.secret()
     script = tmp_path / "other"
     script.write_text('#!/bin/sh\necho "$1" > "$ASKED"\ncat "$TYPED"\n')
     script.chmod(0o755)
     (tmp_path / "typed").write_text(secret + "\n")
     environment = {"SSH_ASKPASS": str(script), "ASKED": str(tmp_path / "asked"), "TYPED": str(tmp_path / "typed")}
-    agent = started("--fallback", "askpass", environment=environment, start_new_session=True)
+    agent = start_agent(stage.broker(), None, "--fallback", "askpass", environment=environment, start_new_session=True)
+    agent.wait_until_registered()
     asking = ask(agent.broker, tools, "Passphrase of the key: ")
     assert asking.communicate(timeout=30) == (secret.encode() + b"\n", b"")
     assert "asks:\nPassphrase of the key:" in (tmp_path / "asked").read_text() and secret not in agent.log

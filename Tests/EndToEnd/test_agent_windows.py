@@ -5,51 +5,41 @@ import os
 import pytest
 
 from rig import audit
-from rig.agents import RunningAgent
 from rig.bodies import eventually
-from rig.desktop import Desktop
 from rig.scripted import ScriptedServer, basic_server, response
-from rig.subjects import Relay, flatpak
 from rig.tls import PASSPHRASE
 from test_client_certificates import broker_with_token  # noqa: F401
 
 pytestmark = pytest.mark.tier3("windows")
 
 
-@pytest.fixture(scope="module")
-def desktop(tmp_path_factory):
-    desktop = Desktop(tmp_path_factory.mktemp("desktop"))
-    yield desktop
-    desktop.end()
-
-
 @pytest.fixture
-def started(stage, desktop):
+def started(stage, desktop, start_agent):
     """`started(broker)` starts an agent that is registered with the broker."""
-    agents = []
-
-    def start(broker=None, environment=None):
-        agents.append(RunningAgent(stage.folder, broker or stage.broker(), desktop, environment=environment))
-        return agents[-1].wait_until_registered()
-
-    yield start
-    for agent in agents:
-        desktop.picture(f"end-of-{os.environ['PYTEST_CURRENT_TEST'].split('::')[1].split(' ')[0]}")
-        assert "Traceback" not in agent.log and "CRITICAL" not in agent.log, agent.log
-        agent.end()
+    return lambda broker=None, **more: start_agent(broker or stage.broker(), desktop, **more).wait_until_registered()
 
 
 def ask(client, url, **params):
     return client.start("fetch/run", {"url": url, "auth": {"interaction": "agent"}, **params})
 
 
-def test_a_password_is_typed_refused_and_typed_again(stage, started, desktop, nginx, account):
+@pytest.fixture
+def asked(stage, started):
+    """`asked(url, title)` starts an agent and a fetch, and waits for the window with the title; returns agent, client and fetch."""
+    def begin(url, title, broker=None, params={}, **more):
+        agent, client = started(broker, **more), stage.client(delivery=None)
+        fetch = ask(client, url, **params)
+        agent.window(title)
+        return agent, client, fetch
+
+    return begin
+
+
+def test_a_password_is_typed_refused_and_typed_again(stage, asked, desktop, nginx, account):
     """nginx with Basic, operated with the keyboard only."""
     user, password = account
     stage.watch(nginx)
-    agent, client = started(), stage.client(delivery=None)
-    fetch = ask(client, f"http://127.0.0.1:{nginx.port}/staff/page.txt")
-    agent.window("Log In")
+    agent, client, fetch = asked(f"http://127.0.0.1:{nginx.port}/staff/page.txt", "Log In")
     desktop.hear("The server says: “Staff”")
     desktop.hear("Not encrypted (http), but the password stays on this machine unless a proxy is used")
     desktop.hear("For this session: until it is unused for 10 minutes or the computer sleeps, at most 2 hours.")
@@ -57,15 +47,11 @@ def test_a_password_is_typed_refused_and_typed_again(stage, started, desktop, ng
     agent.open_details()
     desktop.hear_all(f"process {os.getpid()}", "Scheme: Basic: the password itself is sent")
     desktop.key("alt+u")
-    desktop.hear("User", role="text", focused=True)
-    desktop.type(user)
-    desktop.key("Tab")
-    desktop.type("wrong-one")
+    desktop.fill({"User": user, "Password": "wrong-one"})
     agent.press("Log In", "Return")
     desktop.hear("The last password was refused. Attempt 2.")
     # The user is already filled in.
-    desktop.hear("Password", role="password text", focused=True)
-    desktop.type(password)
+    desktop.fill({"Password": password})
     agent.press("Log In", "Return")
     result = client.wait(fetch)["result"]
     assert (result["status"], result["body"]["value"]) == (200, "staff page\n")
@@ -76,11 +62,9 @@ def test_a_password_is_typed_refused_and_typed_again(stage, started, desktop, ng
     assert password not in agent.log
 
 
-def test_the_questions_of_a_program_are_stopped(stage, started, desktop):
+def test_the_questions_of_a_program_are_stopped(stage, asked, desktop):
     first, second, third = (stage.server(basic_server("bob", stage.secret(), realm)) for realm in ("One", "Two", "Three"))
-    agent, client = started(), stage.client(delivery=None)
-    fetch = ask(client, first.url)
-    agent.window("Log In")
+    agent, client, fetch = asked(first.url, "Log In")
     desktop.hear("The server says: “One”")
     assert not any("Stop Asking" in one["name"] for one in desktop.heard()), "not at the first question"
     agent.press("Cancel")
@@ -110,8 +94,7 @@ def test_do_not_save_and_user_of_the_url(stage, started, desktop):
     for _ in range(2):
         fetch = ask(client, server.url.replace("http://", "http://bob@"))
         agent.window("Log In")
-        desktop.hear("Password", role="password text", focused=True)
-        desktop.type(password)
+        desktop.fill({"Password": password})
         agent.press("Do Not Save")
         desktop.hear("Do Not Save", role="push button", pressed=True)
         agent.press("Log In")
@@ -119,16 +102,11 @@ def test_do_not_save_and_user_of_the_url(stage, started, desktop):
         agent.no_window("Log In")
 
 
-def test_save_in_the_keyring_and_forget_in_the_list(stage, started, desktop, gnome):
+def test_save_in_the_keyring_and_forget_in_the_list(stage, asked, desktop, gnome, start_agent):
     server, password = stage.protected()
     broker = stage.broker(environment=gnome.for_broker)
-    agent, client = started(broker), stage.client(delivery=None)
-    fetch = ask(client, server.url)
-    agent.window("Log In")
-    desktop.type("bob")
-    desktop.key("Return")
-    desktop.hear("Password", role="password text", focused=True)
-    desktop.type(password)
+    agent, client, fetch = asked(server.url, "Log In", broker)
+    desktop.fill({"User": "bob", "Password": password})
     agent.press("In the Keyring")
     desktop.hear("In the Keyring", role="push button", pressed=True)
     agent.press("Log In")
@@ -139,35 +117,30 @@ def test_save_in_the_keyring_and_forget_in_the_list(stage, started, desktop, gno
 
     eventually(lambda: listed() == {"session", "keyring"}, "the logins are not in session and keyring")
     eventually(lambda: "credentialUsed" in audit.kinds(broker), "no audit record")
-    listing = RunningAgent(stage.folder, broker, desktop, "--list")
-    try:
-        listing.window("Saved Logins")
-        desktop.hear(f"http://127.0.0.1:{server.port}: “bob”, saved in the keyring · the server says “Staff”")
-        forget = f"Forget “bob” at http://127.0.0.1:{server.port}"
-        desktop.hear(forget, role="push button")
-        desktop.picture("saved")
-        listing.press(forget)
-        desktop.hear("Forget This Login?")
-        desktop.hear("Cancel", focused=True)
-        desktop.key("Tab")
-        desktop.hear("Forget", role="push button", focused=True)
-        desktop.key("space")
-        eventually(lambda: len(listed()) == 1, "the login was not forgotten")
-        eventually(lambda: desktop.key("alt+r") or "Login at" in str(desktop.summary()), lambda: desktop.summary())
-        desktop.hear(f"Login at http://127.0.0.1:{server.port} as “bob”")
-        desktop.hear(f"Forgot a login for http://127.0.0.1:{server.port} as “bob”")
-        eventually(lambda: desktop.key("Escape") or listing.process.poll() is not None, "the list does not close")
-        assert listing.process.returncode == 0
-    finally:
-        listing.end()
+    listing = start_agent(broker, desktop, "--list")
+    listing.window("Saved Logins")
+    desktop.hear(f"http://127.0.0.1:{server.port}: “bob”, saved in the keyring · the server says “Staff”")
+    forget = f"Forget “bob” at http://127.0.0.1:{server.port}"
+    desktop.hear(forget, role="push button")
+    desktop.picture("saved")
+    listing.press(forget)
+    desktop.hear("Forget This Login?")
+    desktop.hear("Cancel", focused=True)
+    desktop.key("Tab")
+    desktop.hear("Forget", role="push button", focused=True)
+    desktop.key("space")
+    eventually(lambda: len(listed()) == 1, "the login was not forgotten")
+    eventually(lambda: desktop.key("alt+r") or "Login at" in str(desktop.summary()), lambda: desktop.summary())
+    desktop.hear(f"Login at http://127.0.0.1:{server.port} as “bob”")
+    desktop.hear(f"Forgot a login for http://127.0.0.1:{server.port} as “bob”")
+    eventually(lambda: desktop.key("Escape") or listing.process.poll() is not None, "the list does not close")
+    assert listing.process.returncode == 0
 
 
-def test_a_client_certificate_is_named(stage, started, desktop, certificates, client_nginx):
+def test_a_client_certificate_is_named(stage, asked, desktop, certificates, client_nginx):
     server = client_nginx()
     broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
-    agent, client = started(broker), stage.client(delivery=None)
-    fetch = ask(client, f"{server.url}/page.txt")
-    agent.window("Client Certificate")
+    agent, client, fetch = asked(f"{server.url}/page.txt", "Client Certificate", broker)
     desktop.hear("Accepts certificates from: CN=")
     desktop.type("elsewhere.pem")
     agent.press("Use Certificate", "Return")
@@ -181,8 +154,7 @@ def test_a_client_certificate_is_named(stage, started, desktop, certificates, cl
     agent.press("Use Certificate", "Return")
     desktop.hear("The passphrase or PIN is wrong or missing. Attempt 2.")
     # Certificate and key are already filled in.
-    desktop.hear("Passphrase or PIN", role="password text", focused=True)
-    desktop.type(PASSPHRASE)
+    desktop.fill({"Passphrase or PIN": PASSPHRASE})
     agent.press("Use Certificate", "Return")
     assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"
 
@@ -208,8 +180,7 @@ def test_a_used_certificate_is_listed_afterwards(stage, started, desktop, certif
     desktop.hear("Use Certificate", role="push button", sensitive=True)
     desktop.picture("certificate-list")
     desktop.key("Return")
-    desktop.hear("Passphrase or PIN", role="password text", focused=True)
-    desktop.type(PASSPHRASE)
+    desktop.fill({"Passphrase or PIN": PASSPHRASE})
     desktop.key("Return")
     assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"
     eventually(lambda: "client.pem" in json.loads(remembered.read_text())[0]["certificate"], remembered.read_text)
@@ -227,17 +198,14 @@ def test_a_certificate_on_a_token_is_chosen_with_the_keyboard(stage, started, de
             desktop.key("Return")
         else:
             desktop.hear("The passphrase or PIN is wrong or missing. Attempt 2.")
-        desktop.hear("Passphrase or PIN", role="password text", focused=True)
-        desktop.type(pin)
+        desktop.fill({"Passphrase or PIN": pin})
         agent.press("Use Certificate", "Return")
     assert client.wait(fetch)["result"]["status"] == 200
 
 
-def test_a_server_is_trusted_by_the_button_and_not_by_enter(stage, started, desktop, tls_server, certificates):
+def test_a_server_is_trusted_by_the_button_and_not_by_enter(asked, desktop, tls_server, certificates):
     server = tls_server("wrong-name")
-    agent, client = started(), stage.client(delivery=None)
-    fetch = ask(client, server.url)
-    agent.window("Server Identity")
+    agent, client, fetch = asked(server.url, "Server Identity")
     desktop.hear_all("It was issued for another name: elsewhere.test.", "Its issuer is not trusted by this machine.")
     shown = desktop.hear("SHA-256 fingerprint: ")["name"].partition(": ")[2]
     assert shown.replace(":", "").replace("\n", "").lower() == certificates.fingerprint("wrong-name")
@@ -268,34 +236,27 @@ def test_rule_g5_consent_is_asked_for_and_given(stage, started, desktop):
     server, password = stage.protected()
     broker = stage.broker()
     agent, friend = started(broker), stage.client(delivery=None)
-    place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
-    credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
-    assert "result" in friend.call("credential/store", {"protectionSpace": place, "credential": credential})
-    command, info = flatpak()
-    sandbox = Relay(broker.socket, *command, pass_fds=[info])
-    os.close(info)
-    try:
-        sandbox.send({"id": 1, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
-        agent.window("Permission")
-        desktop.hear_all(
-            "Let “org.example.Maps” use your login?", "Verified: other programs cannot use this name",
-            "Login: “bob”, saved for this session", f"At: http://127.0.0.1:{server.port}", "Server says: “Staff”")
-        desktop.hear("No", role="push button", focused=True)
-        agent.press("For This Session")
-        desktop.hear("For This Session", pressed=True)
-        agent.press("Allow")
-        assert sandbox.read()["result"]["status"] == 200
-        agent.no_window("Permission")
-        friend.call("grant/revoke", {"id": friend.call("grant/list")["result"]["grants"][0]["id"]})
-        sandbox.send({"id": 2, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
-        agent.window("Permission")
-        desktop.hear("Allow", role="push button", sensitive=True)
-        desktop.key("Return")
-        # After the refusal, no login is requested for this program.
-        assert sandbox.read()["result"]["noRespondent"] == "consentDenied"
-        agent.no_window("Permission")
-    finally:
-        sandbox.close()
+    friend.store(server, "bob", password, realm="Staff", authenticationMethod="httpBasic")
+    sandbox = stage.sandbox(broker)
+    sandbox.send({"id": 1, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
+    agent.window("Permission")
+    desktop.hear_all(
+        "Let “org.example.Maps” use your login?", "Verified: other programs cannot use this name",
+        "Login: “bob”, saved for this session", f"At: http://127.0.0.1:{server.port}", "Server says: “Staff”")
+    desktop.hear("No", role="push button", focused=True)
+    agent.press("For This Session")
+    desktop.hear("For This Session", pressed=True)
+    agent.press("Allow")
+    assert sandbox.read()["result"]["status"] == 200
+    agent.no_window("Permission")
+    friend.call("grant/revoke", {"id": friend.call("grant/list")["result"]["grants"][0]["id"]})
+    sandbox.send({"id": 2, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
+    agent.window("Permission")
+    desktop.hear("Allow", role="push button", sensitive=True)
+    desktop.key("Return")
+    # After the refusal, no login is requested for this program.
+    assert sandbox.read()["result"]["noRespondent"] == "consentDenied"
+    agent.no_window("Permission")
 
 
 def test_a_question_cancelled_elsewhere_closes_its_window(stage, started, desktop):
@@ -336,14 +297,12 @@ def test_the_agent_outlives_the_broker(stage, started, desktop):
     client = stage.client(delivery=None)
     fetch = ask(client, server.url)
     agent.window("Log In")
-    desktop.type("bob")
-    desktop.key("Tab")
-    desktop.type(password)
+    desktop.fill({"User": "bob", "Password": password})
     agent.press("Log In", "Return")
     assert client.wait(fetch)["result"]["status"] == 200
 
 
-def test_a_second_agent_reports_the_running_one(stage, started):
+def test_a_second_agent_reports_the_running_one(started):
     agent = started()
     second = agent.second()
     assert second.returncode == 3
@@ -355,13 +314,11 @@ def test_a_second_agent_reports_the_running_one(stage, started):
 HOSTILE = "<b>Bank</b>\u202e&amp;\u200b" + "x" * 500
 
 
-def test_text_of_a_server_is_quoted_and_escaped(stage, started, desktop):
+def test_text_of_a_server_is_quoted_and_escaped(stage, asked, desktop):
     realm = HOSTILE.encode().decode("latin-1")
     server = stage.server(ScriptedServer(
         lambda request: response(401, b"no", f'WWW-Authenticate: Basic realm="{realm}"')))
-    agent, client = started(), stage.client(delivery=None)
-    fetch = ask(client, server.url)
-    agent.window("Log In")
+    agent, client, fetch = asked(server.url, "Log In")
     shown = desktop.hear("The server says: ")["name"]
     assert shown.startswith("The server says: “<b>Bank</b>‹U+202E›&amp;‹U+200B›xxx")
     assert shown.endswith("xxx”") and "x…x" in shown and len(shown) < 110

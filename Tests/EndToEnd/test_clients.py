@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from rig.client_sites import BINARY, LARGE
-from rig.clients import site  # noqa: F401
+from rig.clients import login, site  # noqa: F401
 from rig.languages import LANGUAGES, SCRIPTS, built, shown
 
 pytestmark = pytest.mark.parametrize("language", LANGUAGES, indirect=True)
@@ -14,16 +14,6 @@ pytestmark = pytest.mark.parametrize("language", LANGUAGES, indirect=True)
 @pytest.fixture(scope="session")
 def language(request, tmp_path_factory):
     return built(request.param, tmp_path_factory)
-
-
-@pytest.fixture
-def login(tmp_path):
-    def write(user, password):
-        path = tmp_path / "login"
-        path.touch(mode=0o600)
-        path.write_text(f"{user}\n{password}\n")
-        return path
-    return write
 
 
 def test_the_script_is_ten_lines(language):

@@ -16,7 +16,7 @@ import requests
 
 from rig.bodies import eventually
 from rig.client_sites import BINARY, LARGE
-from rig.clients import CLIENTS, run, site  # noqa: F401
+from rig.clients import CLIENTS, login, run, site  # noqa: F401
 from rig.languages import built
 from rig.scripted import response
 from rig.tls import TlsServer
@@ -203,16 +203,13 @@ def detour(stage, site, certificates):
     return server
 
 
-def test_go_a_redirect_after_the_one_with_the_login_leads_not_to_http_either(site, detour, tmp_path, tmp_path_factory):
+def test_go_a_redirect_after_the_one_with_the_login_leads_not_to_http_either(site, detour, login, tmp_path_factory):
     language = built("go", tmp_path_factory)
     (language.folder / "redirects").mkdir()
     shutil.copy(PROGRAMS / "redirects.go", language.folder / "redirects" / "main.go")
     language.tool("go", "build", "-o", "redirects/built", "./redirects")
-    login = tmp_path / "login"
-    login.touch(mode=0o600)
-    login.write_text(f"bob\n{site.password}\n")
     pin = pinned(detour, site)["pin"]["spkiSha256"]
-    done = language.run(detour.url, site.broker_path, login, ["redirects/built", pin])
+    done = language.run(detour.url, site.broker_path, login("bob", site.password), ["redirects/built", pin])
     assert done.stdout.decode().split("\n") == ["http 200", "refused", ""], done.stderr.decode()
     assert len(site.seen) == 1
 

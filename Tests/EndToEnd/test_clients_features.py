@@ -10,7 +10,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.client_sites import LARGE
-from rig.clients import CLIENTS, site  # noqa: F401
+from rig.clients import CLIENTS, login, site  # noqa: F401
 from rig.languages import built
 from rig.scripted import response
 from rig.terminal import Terminal
@@ -29,12 +29,9 @@ def client(tmp_path_factory):
 
 
 @pytest.fixture
-def run(site, tmp_path):
+def run(site, login):
     def run(language, command):
-        login = tmp_path / "login"
-        login.touch(mode=0o600)
-        login.write_text(f"bob\n{site.password}\n")
-        done = language.run(site.url, site.broker_path, login, command)
+        done = language.run(site.url, site.broker_path, login("bob", site.password), command)
         assert done.returncode == 0, done.stderr.decode()
         assert site.password.encode() not in done.stderr
         return done.stdout.decode()
@@ -235,13 +232,10 @@ def test_the_asynchronous_swift_client_fetches_all_urls_at_once(client, stage):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"/a/b", b"")
 
 
-def test_the_asynchronous_swift_client_logs_in_for_all_fetches(client, stage, tmp_path):
+def test_the_asynchronous_swift_client_logs_in_for_all_fetches(client, stage, login):
     """The answer function of one fetch also serves the other, which has one, too."""
     server, password = stage.protected()
-    login = tmp_path / "login"
-    login.touch(mode=0o600)
-    login.write_text(f"bob\n{password}\n")
-    language = client("swift-async")
-    done = language.run(f"{server.url}/b", stage.broker().socket, login, command=[*language.command, f"{server.url}/a"])
-    login.unlink()
+    language, file = client("swift-async"), login("bob", password)
+    done = language.run(f"{server.url}/b", stage.broker().socket, file, command=[*language.command, f"{server.url}/a"])
+    file.unlink()
     assert (done.returncode, done.stdout, done.stderr) == (0, b"welcomewelcome", b"")

@@ -6,19 +6,16 @@ import pytest
 
 from rig.bodies import eventually
 from rig.client_sites import LARGE
-from rig.clients import site  # noqa: F401
+from rig.clients import login, site  # noqa: F401
 from rig.languages import built
 from test_clients_features import PARTS, PROGRAMS, digest
 
 
 @pytest.fixture
-def told(site, tmp_path, tmp_path_factory):
+def told(site, login, tmp_path_factory):
     language = built("node", tmp_path_factory)
     shutil.copy(PROGRAMS / "fetch.mjs", language.folder / "program.mjs")
-    login = tmp_path / "login"
-    login.touch(mode=0o600)
-    login.write_text(f"bob\n{site.password}\n")
-    done = language.run(site.url, site.broker_path, login, ["node", "program.mjs"])
+    done = language.run(site.url, site.broker_path, login("bob", site.password), ["node", "program.mjs"])
     assert done.returncode == 0, done.stderr.decode()
     assert site.password.encode() not in done.stderr + done.stdout
     return json.loads(done.stdout)

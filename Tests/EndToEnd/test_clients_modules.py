@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from rig.clients import CLIENTS
+from rig.clients import CLIENTS, login  # noqa: F401
 from rig.languages import LANGUAGES, built
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
@@ -57,7 +57,7 @@ def test_the_go_client_has_every_kind_of_error():
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_client_sends_the_version_of_the_product(language, tmp_path, tmp_path_factory):
+def test_a_client_sends_the_version_of_the_product(language, tmp_path, login, tmp_path_factory):
     """The scripted broker refuses `initialize`."""
     path, asked = tmp_path / "scripted.sock", []
     with socket.socket(socket.AF_UNIX) as listener:
@@ -79,9 +79,7 @@ def test_a_client_sends_the_version_of_the_product(language, tmp_path, tmp_path_
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        login = tmp_path / "login"
-        login.write_text("bob\npw\n")
-        done = built(language, tmp_path_factory).run("http://127.0.0.1:1/", path, login)
+        done = built(language, tmp_path_factory).run("http://127.0.0.1:1/", path, login("bob", "pw"))
         thread.join(10)
     assert done.returncode != 0 and b"refused" in done.stderr
     assert (asked[0]["method"], asked[0]["params"]["client"]) == ("initialize", {"name": language.partition("-")[0], "version": VERSION})

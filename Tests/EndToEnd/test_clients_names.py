@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from rig.clients import site  # noqa: F401
+from rig.clients import login, site  # noqa: F401
 from rig.languages import SCRIPTS, built
 
 from watchword import Watchword, _adapting, _wire  # noqa: E402
@@ -58,10 +58,8 @@ def broker_with_wrong_replies(tmp_path):
 
 
 @pytest.mark.parametrize("language", list(SCRIPTS))
-def test_a_reply_has_the_id_of_its_request(language, broker_with_wrong_replies, tmp_path_factory, tmp_path):
-    login = tmp_path / "login"
-    login.write_text("bob\npw\n")
-    done = built(language, tmp_path_factory).run("http://127.0.0.1:1/", broker_with_wrong_replies, login)
+def test_a_reply_has_the_id_of_its_request(language, broker_with_wrong_replies, tmp_path_factory, login):
+    done = built(language, tmp_path_factory).run("http://127.0.0.1:1/", broker_with_wrong_replies, login("bob", "pw"))
     assert done.returncode != 0 and b"right answer" in done.stderr and b"wrong" not in done.stderr, done.stderr
 
 
@@ -81,15 +79,13 @@ def test_a_reply_has_the_id_of_its_request_with_asyncio(broker_with_wrong_replie
 # Login files
 
 @pytest.mark.parametrize("language", list(SCRIPTS))
-def test_a_password_with_blanks_of_other_scripts_is_sent_as_it_is(language, stage, site, tmp_path_factory, tmp_path):
+def test_a_password_with_blanks_of_other_scripts_is_sent_as_it_is(language, stage, site, tmp_path_factory, login):
     """The password ends with blanks, and contains characters that Python treats as line ends."""
     secret = stage.secret()
     password = f"\u00a0{secret}\u2028\u0085x\u3000 "
     server = stage.server(type(site)("bob", password))
     stage.allow(secret, server)
-    login = tmp_path / "login"
-    login.write_text(f"bob\n{password}\n", newline="")
-    done = built(language, tmp_path_factory).run(server.url + "/page", site.broker_path, login)
+    done = built(language, tmp_path_factory).run(server.url + "/page", site.broker_path, login("bob", password))
     assert (done.returncode, done.stdout) == (0, b"staff page\n"), done.stderr
     assert server.seen[-1][2] == server.right
 

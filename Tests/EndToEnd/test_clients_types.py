@@ -9,7 +9,7 @@ import typing
 import pytest
 
 from rig.broker import ROOT
-from rig.clients import CLIENTS, run, site  # noqa: F401
+from rig.clients import CLIENTS, login, run, site  # noqa: F401
 from rig.languages import built, shown
 from test_clients_features import PROGRAMS
 
@@ -323,11 +323,8 @@ def test_the_python_package_has_this_version(tmp_path):
 @pytest.mark.parametrize("folder, path, command, output", [
     ("python", "typed.py", ["/usr/bin/python3", "typed.py"], "200 {url} bob\n11 bytes\n"),
     ("node", "fetch-example.mjs", ["node", "fetch-example.mjs"], "200 staff page\n\nbob\n")])
-def test_the_examples_of_the_readme_run(folder, path, command, output, site, tmp_path, tmp_path_factory):
+def test_the_examples_of_the_readme_run(folder, path, command, output, site, login, tmp_path_factory):
     assert shown(f"{folder}/{path}") == (CLIENTS / folder / path).read_text()
-    login = tmp_path / "login"
-    login.touch(mode=0o600)
-    login.write_text(f"bob\n{site.password}\n")
     url = site.url + "/page"
-    done = built(folder, tmp_path_factory).run(url, site.broker_path, login, command)
+    done = built(folder, tmp_path_factory).run(url, site.broker_path, login("bob", site.password), command)
     assert (done.returncode, done.stdout.decode()) == (0, output.format(url=url)), done.stderr.decode()

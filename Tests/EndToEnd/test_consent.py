@@ -15,7 +15,7 @@ from rig import audit, schemas
 from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import basic_server
-from rig.subjects import Consenter, Relay, flatpak, let_others_reach
+from rig.subjects import Consenter, Relay, let_others_reach
 from rig.terminal import Shell
 
 ASK = '[sharing]\nsession = "ask"\n'
@@ -30,18 +30,14 @@ def desk(stage):
 class Desk:
     def __init__(self, stage, broker):
         self.stage, self.broker = stage, broker
-        self.password = stage.secret()
-        self.server = stage.server(basic_server("bob", self.password, "Staff"))
-        stage.allow(self.password, self.server)
+        self.server, self.password = stage.protected()
         self.agent = Consenter(broker.socket)
         stage.clients.append(self.agent)
         self.shell = Shell(broker)
         self.keep()
 
     def keep(self):
-        place = {"protocol": "http", "host": "127.0.0.1", "port": self.server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
-        credential = {"type": "password", "user": "bob", "password": self.password, "persistence": "forSession"}
-        assert "result" in self.agent.call("credential/store", {"protectionSpace": place, "credential": credential})
+        self.agent.store(self.server, "bob", self.password, realm="Staff", authenticationMethod="httpBasic")
 
     def fetch(self, path="/"):
         return self.shell.run("fetch", "-s", "--no-start", self.server.url + path)
@@ -154,11 +150,7 @@ def test_an_interpreter_is_asked_about_each_time(desk):
 @pytest.fixture
 def sandbox(stage):
     desk = Desk(stage, stage.broker())
-    command, info = flatpak()
-    client = Relay(desk.broker.socket, *command, pass_fds=[info])
-    os.close(info)
-    yield desk, client
-    client.close()
+    return desk, stage.sandbox()
 
 
 def test_a_sandboxed_program_needs_consent_without_any_configuration(sandbox, stage):

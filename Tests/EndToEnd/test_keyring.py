@@ -24,10 +24,7 @@ def space(server, **more):
 
 
 def store(client, server, user, password, **more):
-    credential = {"type": "password", "user": user, "password": password, "persistence": "permanent"}
-    stored = client.call("credential/store", {"protectionSpace": space(server, **more), "credential": credential})
-    assert "result" in stored, stored
-    return stored["result"]["id"]
+    return client.store(server, user, password, persistence="permanent", **more)
 
 
 def keyring_list(client, server=None):

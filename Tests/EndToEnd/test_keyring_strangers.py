@@ -4,7 +4,7 @@ import pytest
 
 from rig.client import password_answer
 from rig.keyring import SCHEMA, description, settle
-from rig.scripted import basic, basic_server
+from rig.scripted import basic
 
 SET = "import keyring, sys; keyring.set_password(sys.argv[1], sys.argv[2], sys.stdin.read())"
 GET = "import keyring, sys; print(keyring.get_password(sys.argv[1], sys.argv[2]), end='')"
@@ -12,9 +12,7 @@ GET = "import keyring, sys; print(keyring.get_password(sys.argv[1], sys.argv[2])
 
 @pytest.fixture
 def server(stage):
-    server = stage.server(basic_server("bob", stage.secret()))
-    server.password = list(stage.secrets)[-1]
-    stage.allow(server.password, server)
+    server, server.password = stage.protected()
     return server
 
 

@@ -18,9 +18,7 @@ class Desk:
 
     def __init__(self, stage):
         self.stage, self.file, self.asked = stage, stage.folder / "logins.netrc", []
-        self.password = stage.secret()
-        self.server = stage.server(basic_server("bob", self.password))
-        stage.allow(self.password, self.server)
+        self.server, self.password = stage.protected()
         self.write(f"machine 127.0.0.1:{self.server.port} login bob password {self.password}\n")
         self.config = f'{OFF}[credentials]\nnetrc = "{self.file}"\n'
 

@@ -12,16 +12,6 @@ def never(challenge):
     pytest.fail(f"unexpected challenge: {challenge}")
 
 
-def place(server, **more):
-    return {"protocol": "http", "host": "127.0.0.1", "port": server.port, **more}
-
-
-def store(client, server, user, password, **more):
-    credential = {"type": "password", "user": user, "password": password, "persistence": "forSession"}
-    reply = client.call("credential/store", {"protectionSpace": place(server, **more), "credential": credential})
-    assert "result" in reply, reply
-
-
 # The strength that a server has shown applies to all spaces that a stored item matches.
 
 def by_path(**handlers):
@@ -105,7 +95,7 @@ def test_the_default_is_used_whether_it_was_stored_or_accepted(stage, chosen):
     client = stage.client(answer=lambda challenge: password_answer("bob", passwords["bob"]))
     assert client.fetch(f"{server.url}/1")["result"]["status"] == 200
     client.answer = never
-    store(client, server, "alice", passwords["alice"], realm="R", authenticationMethod="httpBasic")
+    client.store(server, "alice", passwords["alice"], realm="R", authenticationMethod="httpBasic")
     listed = client.call("credential/list", {})["result"]["credentials"]
     ids = {one["user"]: one["id"] for one in listed}
     assert set(ids) == {"alice", "bob"} and [one["isDefault"] for one in listed].count(True) == 1
@@ -129,7 +119,7 @@ def test_a_password_that_is_stored_replaces_the_accepted_one(stage, preemptive):
     client = stage.client(answer=lambda challenge: password_answer("bob", old))
     assert client.fetch(f"{server.url}/1")["result"]["status"] == 200
     client.answer, server.handler = never, after.handler
-    store(client, server, "bob", new, realm="R", authenticationMethod="httpBasic")
+    client.store(server, "bob", new, realm="R", authenticationMethod="httpBasic")
     count = len(server.requests)
     assert client.fetch(f"{server.url}/2", auth={"preemptive": preemptive})["result"]["status"] == 200
     assert {text for text in server.authorizations[count:] if text} == {basic("bob", new)}

@@ -4,7 +4,6 @@ import json
 import pytest
 
 from rig.bodies import eventually
-from rig.subjects import Relay, flatpak
 from rig.scripted import basic_server
 from rig.terminal import Shell
 
@@ -74,11 +73,8 @@ def test_a_cancelled_fetch_withdraws_its_question(stage, desk):
 @pytest.mark.parametrize("typed, is_allowed", [("once\n", True), ("n\n", False), ("\n", False), ("what?\ns\n", True)])
 def test_rule_g5_consent_for_a_sandbox_names_program_login_origin_and_realm(stage, desk, typed, is_allowed):
     server, password = stage.protected()
-    place = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
-    credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
-    assert "result" in desk.client.call("credential/store", {"protectionSpace": place, "credential": credential})
-    command, info = flatpak()
-    inside = Relay(desk.broker.socket, *command, pass_fds=[info])
+    desk.client.store(server, "bob", password)
+    inside = stage.sandbox()
     inside.send({"id": 1, "method": "fetch/run", "params": {"url": server.url, "auth": {"interaction": "agent"}}})
     desk.terminal.expect(
         "flatpak:org.example.Maps", f"It wants to use the login from the session for http://127.0.0.1:{server.port} as bob.",
@@ -92,7 +88,6 @@ def test_rule_g5_consent_for_a_sandbox_names_program_login_origin_and_realm(stag
         pass
     # After a refusal, no login is requested for the program.
     assert (message["result"]["status"], message["result"].get("noRespondent")) == ((200, None) if is_allowed else (401, "consentDenied"))
-    inside.close()
     assert desk.end() == 130
 
 

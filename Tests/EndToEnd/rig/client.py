@@ -61,6 +61,14 @@ class Client:
     def fetch(self, url, seconds=30, **params):
         return self.call("fetch/run", {"url": url, **params}, seconds)
 
+    def store(self, server, user, password, persistence="forSession", **space):
+        """Stores a login for a server; returns its id."""
+        credential = {"type": "password", "user": user, "password": password, "persistence": persistence}
+        reply = self.call("credential/store", {"credential": credential, "protectionSpace": {
+            "protocol": "http", "host": "127.0.0.1", "port": server.port, **space}})
+        assert "result" in reply, reply
+        return reply["result"]["id"]
+
     def reply(self, challenge, result):
         self.send({"jsonrpc": "2.0", "id": challenge["id"], "result": result})
 

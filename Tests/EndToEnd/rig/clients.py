@@ -24,6 +24,18 @@ def site(stage):
     return site
 
 
+@pytest.fixture
+def login(tmp_path):
+    """`login(user, password)` writes a file that the scripts of the clients read, and returns its path."""
+    def write(user, password):
+        path = tmp_path / "login"
+        path.touch(mode=0o600)
+        path.write_text(f"{user}\n{password}\n", newline="")
+        return path
+
+    return write
+
+
 def run(coroutine, seconds=30):
     """Returns the result of a coroutine, which must end in time."""
     return asyncio.run(asyncio.wait_for(coroutine, seconds))

@@ -162,6 +162,14 @@ class Desktop:
         for name in names:
             self.hear(name)
 
+    def fill(self, fields):
+        """Types the texts into the fields with these names, each as soon as it has the focus; Enter leads to the next one."""
+        for number, (name, text) in enumerate(fields.items()):
+            if number:
+                self.key("Return")
+            self.hear(name, role="password text" if name.startswith(("Password", "Passphrase", "Token")) else "text", focused=True)
+            self.type(text)
+
     def operate(self, what, text=None, **states):
         """Clicks on a widget as a screen reader does, or replaces its text, once the widget is enabled."""
         place = self.hear(what, is_whole=True, sensitive=True, **states)["place"]

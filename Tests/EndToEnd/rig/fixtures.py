@@ -11,6 +11,8 @@ from . import forwarding, leaks, proxies, softhsm
 from . import kerberos as krb
 from . import ntlm as rig_ntlm
 from . import tls as rig_tls
+from .agents import RunningAgent
+from .desktop import Desktop
 from .terminal import Shell
 
 
@@ -147,3 +149,29 @@ def token(tmp_path_factory, certificates):
 def shell(stage):
     """The helper with a broker of the default configuration."""
     return Shell(stage.broker())
+
+
+@pytest.fixture(scope="module")
+def desktop(tmp_path_factory):
+    """A desktop for the tests of a file."""
+    desktop = Desktop(tmp_path_factory.mktemp("desktop"))
+    yield desktop
+    desktop.end()
+
+
+@pytest.fixture
+def start_agent(stage):
+    """`start_agent(broker, desktop, *options)` starts an agent; the arguments are those of RunningAgent. No agent may have logged an
+    error."""
+    agents = []
+
+    def start(*words, **more):
+        agents.append(RunningAgent(stage.folder, *words, **more))
+        return agents[-1]
+
+    yield start
+    for agent in agents:
+        if agent.desktop:
+            agent.desktop.picture(f"end-of-{os.environ['PYTEST_CURRENT_TEST'].split('::')[1].split(' ')[0]}")
+        agent.end()
+        assert "Traceback" not in agent.log and "CRITICAL" not in agent.log, agent.log

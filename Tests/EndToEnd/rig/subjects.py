@@ -93,6 +93,14 @@ def flatpak(application="org.example.Maps", instance="17"):
     return command, readable
 
 
+def sandboxed(broker, *details):
+    """Returns a client of a broker in a sandbox; `details` are those of `flatpak`."""
+    command, info = flatpak(*details)
+    client = Relay(broker.socket, *command, pass_fds=[info])
+    os.close(info)
+    return client
+
+
 def let_others_reach(folder):
     """Allows other users to enter every folder on the path: pytest's own folders are private."""
     top = pathlib.Path(tempfile.gettempdir())
