@@ -1,18 +1,388 @@
 """curl and `watchword fetch` in the same situations: all differences are in watchword-curl(7), and all that it lists exist."""
 import concurrent.futures
 import dataclasses
+import gzip
 import re
 import subprocess
+import zlib
 
 import pytest
 
 from rig.broker import ROOT, Broker
-from rig.curl_situations import ALL_SITUATIONS, HARMLESS
+from rig.curl_servers import PAGE, answered, chunks, coded, digest, echo, endless, login, page, ranges, raw, redirect, reply, status
 from rig.scripted import response
-from rig.situations import ASPECTS, observe
+from rig.situations import ASPECTS, Situation, observe
 from rig.terminal import Shell
 
-PAGE = (ROOT / "contrib" / "man" / "watchword-curl.7").read_text()
+S = Situation
+OUT = "{url}/a/report.csv"
+
+TRANSFER = [
+    S("plain", [OUT], page),
+    S("silent", ["-s", OUT], page),
+    S("long silent", ["--silent", "--show-error", OUT], page),
+    S("letters together", ["-sSfL", OUT], page),
+    S("include", ["-s", "-i", OUT], page),
+    S("include with a reason", ["-s", "-i", OUT], status(404, reason="Not There At All")),
+    S("include without a reason", ["-s", "-i", OUT], lambda request: b"HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok"),
+    S("head", ["-s", "-I", OUT], page),
+    S("head of an error", ["-s", "-I", OUT], status(404, reason="Not Found")),
+    S("http 1.0", ["-s", "-i", OUT], raw(b"HTTP/1.0 200 Fine\r\nX-A: b\r\n\r\nto the end")),
+    S("204", ["-s", "-i", OUT], lambda request: b"HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n"),
+    S("interim response", ["-s", "-i", OUT], lambda request: b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + page(request), {"interim": ["stdout"]}),
+    S("folded field", ["-s", "-i", OUT], lambda request: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-A: b\r\n c\r\n\r\n", {"header-bytes": ["stdout"]}),
+    S("field with blanks", ["-s", "-i", OUT], lambda request: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-A:   b  \r\n\r\n", {"header-bytes": ["stdout"]}),
+    S("empty body", ["-s", OUT], status(200, body=b"")),
+    S("two URLs", ["-s", "{url}/1", "{url}/2"], echo),
+    S("--url", ["-s", "--url", "{url}/1"], echo),
+    S("--url and another", ["-s", "{url}/2", "--url", "{url}/1"], echo),
+    S("query and fragment", ["-s", "{url}/a?b=c#d"], echo),
+    S("dots in the path", ["-s", "{url}/a/../b/./c"], echo),
+    S("no path", ["-s", "{url}"], echo),
+    S("no path but a query", ["-s", "{url}?a=b"], echo),
+    S("percent", ["-s", "{url}/%7Ebob/%2F/a%20b"], echo),
+    S("chunked", ["-s", OUT], chunks(b"4\r\nabcd\r\n3\r\nefg\r\n0\r\n\r\n")),
+    S("chunked with trailers", ["-s", OUT], chunks(b"4\r\nabcd\r\n0\r\nX-T: 1\r\n\r\n")),
+    S("chunk extension", ["-s", OUT], chunks(b"4;a=b\r\nabcd\r\n0\r\n\r\n")),
+    S("binary body", ["-s", OUT], lambda request: reply(200, bytes(range(256)) * 40)),
+    S("large body", ["-s", OUT], lambda request: reply(200, b"x" * 3_000_000)),
+]
+
+FAILURES = [
+    S("empty reply", ["-s", OUT], raw(b"")),
+    S("reset instead of a reply", ["-s", OUT], raw(b"", "reset")),
+    S("not HTTP", ["-s", OUT], raw(b"SSH-2.0-OpenSSH_9.2\r\n")),
+    S("not HTTP at length", ["-s", OUT], raw(b"hello, this is not HTTP at all\r\n" * 20)),
+    S("HTTP/3 in the status line", ["-s", OUT], raw(b"HTTP/9.9 200 OK\r\n\r\nx")),
+    S("status without a number", ["-s", OUT], raw(b"HTTP/1.1 abc OK\r\n\r\nx")),
+    S("ends in the header", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Le"), {"cut-header": ["exit"]}),
+    S("ends in the body", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")),
+    S("ends in the body, to a file", ["-s", "-o", "out", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), {"incomplete-files": ["files"]}),
+    S("reset in the body", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "reset")),
+    S("bad chunk", ["-s", OUT], chunks(b"zz\r\nabcd\r\n")),
+    S("bad second chunk", ["-s", OUT], chunks(b"4\r\nabcd\r\nxyz\r\n")),
+    S("chunks end early", ["-s", OUT], chunks(b"4\r\nabcd\r\n")),
+    S("bad gzip", ["-s", "--compressed", OUT], coded("gzip", b"this is not gzip"), {"codings": []}),
+    S("unknown coding", ["-s", "--compressed", OUT], coded("pack200", b"x"), {"codings": []}),
+    S("two lengths", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"), {"two-lengths": ["exit", "stdout"]}),
+    S("bad length", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nabcd")),
+    *[S(f"length {length}", ["-s", OUT], raw(f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nabcd".encode()), {"malformed": ["exit", "stdout"]}) for length in ["4x", "+4", "9223372036854775808"]],
+    S("blank before a colon", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nA : b\r\nContent-Length: 4\r\n\r\nabcd")),
+    S("blank before the colon of a length", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length : 4\r\n\r\nabcd"), {"malformed": ["exit", "stdout"]}),
+    S("small letters in the status line", ["-s", OUT], raw(b"http/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd"), {"malformed": ["exit", "stdout"]}),
+    S("folded first field", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\n A: b\r\nContent-Length: 4\r\n\r\nabcd"), {"codes": ["exit"]}),
+    S("0x in front of a chunk size", ["-s", OUT], chunks(b"0x4\r\nabcd\r\n0\r\n\r\n"), {"codes": ["exit"]}),
+    S("large field", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nA: " + b"x" * 120_000 + b"\r\n\r\nabcd"), {"codes": ["exit"]}),
+    S("unrequested 101", ["-s", OUT], raw(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), {"unrequested": ["exit"]}),
+    S("negative length", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nabcd")),
+    S("NUL in a field", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nX-A: a\0b\r\nContent-Length: 1\r\n\r\nx")),
+    S("unknown host", ["-s", "http://nowhere.invalid/"], page),
+    S("connection refused", ["-s", "http://127.0.0.1:1/"], page),
+    S("no host", ["-s", "http://"], page),
+    S("port too large", ["-s", "http://127.0.0.1:99999/"], page),
+    S("unknown scheme", ["-s", "foo://127.0.0.1/"], page),
+    *[S(f"{url}", ["-s", url], echo, {"strict-urls": ["exit", "stdout", "requests"]}) for url in [
+        "http://127.1:{port}/x", "http://0x7f.1:{port}/x", "http://2130706433:{port}/x", "http://loc%61lhost:{port}/x", "http:/127.0.0.1:{port}/x",
+        "http:///127.0.0.1:{port}/x"]],
+    S("URL of 20,000 bytes", ["-s", "{url}/" + "x" * 20_000], echo, {"strict-urls": ["exit", "stdout", "requests"]}),
+    *[S(f"URL with {text}", ["-s", "{url}/" + text], echo, {"url-characters": ["stdout", "requests"]}) for text in ["é", "a|b", 'a"b', "%2e%2e/b"]],
+    S("host in capital letters", ["-s", "http://LOCALHOST:{port}/"], echo, {"url-characters": ["requests"]}),
+    S("blank in the URL", ["-s", "{url}/a b"], page),
+    S("no URL", ["-s"], page),
+    S("unknown option", ["-s", "--nosuchoption", OUT], page),
+    S("unknown letter", ["-s", "-W", OUT], page),
+    S("option without its value", ["-s", OUT, "-o"], page),
+    S("number that is none", ["-s", "-m", "abc", OUT], page),
+    S("max-redirs that is none", ["-s", "--max-redirs", "abc", OUT], page),
+    S("-I with -d", ["-s", "-I", "-d", "x", OUT], page),
+    S("-d with -F", ["-s", "-d", "x", "-F", "a=b", OUT], page),
+    S("404", ["-s", OUT], status(404)),
+    S("404 with -f", ["-s", "-f", OUT], status(404)),
+    S("500 with -f", ["-s", "-f", OUT], status(500)),
+    S("399 with -f", ["-s", "-f", OUT], status(399)),
+    S("404 with -f -i", ["-s", "-f", "-i", OUT], status(404), {"fail-include": ["stdout"]}),
+    S("404 with --fail-with-body", ["-s", "--fail-with-body", OUT], status(404)),
+    S("404 with -f -o", ["-s", "-f", "-o", "out", OUT], status(404)),
+    S("404 then 200, -f", ["-s", "-f", "{url}/1", "{url}/2"], lambda request: status(404)(request) if request.target == "/1" else echo(request), {"code-of-several": ["exit"]}),
+    S("200 then 404, -f", ["-s", "-f", "{url}/2", "{url}/1"], lambda request: status(404)(request) if request.target == "/1" else echo(request)),
+    S("--fail-early", ["-s", "-f", "--fail-early", "{url}/1", "{url}/2"], lambda request: status(404)(request) if request.target == "/1" else echo(request)),
+    S("body to a missing folder", ["-s", "-o", "none/out", OUT], page, {"opens-first": ["requests"]}),
+    S("body to a folder", ["-s", "-o", ".", OUT], page, {"opens-first": ["requests"]}),
+    S("body to a full device", ["-s", "-o", "/dev/full", OUT], page),
+    S("data from a missing file", ["-s", "-d", "@none", OUT], page, {"missing-input": ["exit", "stdout", "requests"]}),
+    S("upload of a missing file", ["-s", "-T", "none", OUT], page),
+    S("too large a file", ["-s", "--max-filesize", "5", OUT], page),
+    S("too large without a length", ["-s", "--max-filesize", "5", OUT], chunks(b"9\r\n123456789\r\n0\r\n\r\n"), {"filesize": ["exit", "stdout"]}),
+    S("too large for -o", ["-s", "-o", "out", "--max-filesize", "5", OUT], page),
+    # Long enough to send the request on a busy machine.
+    S("silent server", ["-s", "-m", "2", OUT], lambda request: b""),
+]
+
+HEADERS = [
+    S("-H", ["-s", "-H", "X-A: b", "-H", "X-C:d", OUT], page),
+    S("-H twice the same", ["-s", "-H", "X-A: b", "-H", "X-A: c", OUT], page),
+    S("-H with an empty value", ["-s", "-H", "X-A;", OUT], page),
+    S("-H that removes nothing", ["-s", "-H", "X-A:", OUT], page),
+    S("-H Accept:", ["-s", "-H", "Accept:", OUT], page),
+    S("-H accept: value", ["-s", "-H", "accept: text/csv", OUT], page),
+    S("-H User-Agent:", ["-s", "-H", "User-Agent:", OUT], page),
+    S("-H Host:", ["-s", "-H", "Host:", OUT], page, {"reserved-fields": ["exit", "stdout", "requests"]}),
+    S("-H Host: other", ["-s", "-H", "Host: other", OUT], page, {"reserved-fields": ["exit", "stdout", "requests"]}),
+    S("-H Authorization", ["-s", "-H", "Authorization: Basic x", OUT], page, {"reserved-fields": ["exit", "stdout", "requests"]}),
+    S("-H Connection: close", ["-s", "-H", "Connection: close", OUT], page, {"reserved-fields": ["exit", "stdout", "requests"]}),
+    S("-H Expect:", ["-s", "-H", "Expect:", "-d", "a=b", OUT], page),
+    S("-H Expect: with a large body", ["-s", "-H", "Expect:", "-d", "@big", OUT], page, files={"big": b"x" * 2_000_000}),
+    S("-H Content-Type: with -d", ["-s", "-H", "Content-Type:", "-d", "a=b", OUT], page),
+    S("-H content-type with -d", ["-s", "-H", "content-type: text/plain", "-d", "a=b", OUT], page),
+    S("-H @file", ["-s", "-H", "@fields", OUT], page, files={"fields": b"X-A: b\nX-C: d\n"}),
+    S("-H @file with CRLF", ["-s", "-H", "@fields", OUT], page, files={"fields": b"X-A: b\r\nX-C;\r\n\r\nAccept:\r\n"}),
+    S("-H @-", ["-s", "-H", "@-", OUT], page, stdin=b"X-A: b\n"),
+    S("-H @missing", ["-s", "-H", "@none", OUT], page, {"missing-input": ["exit", "stdout", "requests"]}),
+    S("-H that is none", ["-s", "-H", "nothing", OUT], page),
+    S("-H with a bad name", ["-s", "-H", "A B: c", OUT], page, {"invalid-fields": ["exit", "stdout", "requests"]}),
+    S("-A", ["-s", "-A", "report/1", OUT], page),
+    S("-A empty", ["-s", "-A", "", OUT], page),
+    S("-A and -H", ["-s", "-A", "report/1", "-H", "User-Agent: x", OUT], page),
+    S("-e", ["-s", "-e", "http://h.example/", OUT], page),
+    S("-e empty", ["-s", "-e", "", OUT], page),
+    S("-e and -H Referer:", ["-s", "-e", "http://h.example/", "-H", "Referer:", OUT], page),
+    S("-e ;auto", ["-s", "-e", "http://h.example/;auto", OUT], page, {"--referer": ["requests"]}),
+    S("-b", ["-s", "-b", "a=b", OUT], page),
+    S("-b twice", ["-s", "-b", "a=b", "-b", "c=d", OUT], page, {"--cookie": ["requests"]}),
+    S("-b and -H Cookie", ["-s", "-b", "a=b", "-H", "Cookie: c=d", OUT], page),
+    S("-b a file", ["-s", "-b", "jar", OUT], page, {"--cookie": ["exit", "stdout", "requests"]}, files={"jar": b""}),
+    S("--compressed", ["-s", "--compressed", OUT], coded("gzip", gzip.compress(PAGE)), {"codings": []}),
+    S("--compressed, deflate", ["-s", "--compressed", OUT], coded("deflate", zlib.compress(PAGE)), {"codings": []}),
+    S("unrequested gzip", ["-s", OUT], coded("gzip", gzip.compress(PAGE, mtime=0))),
+    S("-r", ["-s", "-r", "0-3", OUT], ranges),
+    S("-r from", ["-s", "-r", "4-", OUT], ranges),
+    S("-r to the end", ["-s", "-r", "-3", OUT], ranges),
+    S("-r -101", ["-s", "-r", "-101", OUT], ranges),
+    S("-r-3", ["-s", "-r-3", OUT], ranges),
+    S("-r 4", ["-s", "-r", "4", OUT], ranges),
+    S("-r several", ["-s", "-r", "0-1,4-5", OUT], page),
+    S("malformed -r", ["-s", "-r", "x", OUT], page),
+    S("-r and -H Range", ["-s", "-r", "0-3", "-H", "Range: bytes=5-6", OUT], ranges),
+    S("-C 5", ["-s", "-C", "5", OUT], ranges),
+    S("-C 0", ["-s", "-C", "0", OUT], ranges),
+    S("-C -", ["-s", "-C", "-", OUT], ranges),
+    S("-C - to a new file", ["-s", "-C", "-", "-o", "out", OUT], ranges),
+    S("-C - to a part", ["-s", "-C", "-", "-o", "out", OUT], ranges, {"--continue-at": ["requests"]}, files={"out": b"01234"}),
+    S("-C 5 where nothing continues", ["-s", "-C", "5", OUT], page),
+    S("-C 50", ["-s", "-C", "50", OUT], ranges, {"--continue-at": ["exit"]}),
+]
+
+METHODS = [
+    S("-X", ["-s", "-X", "DELETE", OUT], echo),
+    S("-X lower case", ["-s", "-X", "delete", OUT], echo),
+    S("-X of one's own", ["-s", "-X", "PURGE", OUT], echo),
+    S("-X with a blank", ["-s", "-X", "A B", OUT], echo, {"methods": ["exit", "stdout", "requests"]}),
+    S("-X TRACE", ["-s", "-X", "TRACE", OUT], echo, {"methods": ["exit", "stdout", "requests"]}),
+    S("-d", ["-s", "-d", "a=b", OUT], echo),
+    S("-d twice", ["-s", "-d", "a=b", "-d", "c", OUT], echo),
+    S("-d empty", ["-s", "-d", "", OUT], echo),
+    S("-d @file", ["-s", "-d", "@in", OUT], echo, files={"in": b"a\nb\r\nc"}),
+    S("-d @-", ["-s", "-d", "@-", OUT], echo, stdin=b"from stdin\n"),
+    S("-d that looks like an option", ["-s", "-d", "-x", OUT], echo),
+    S("--data-binary", ["-s", "--data-binary", "@in", OUT], echo, files={"in": b"a\nb\r\nc\0"}),
+    S("--data-raw", ["-s", "--data-raw", "@in", OUT], echo),
+    S("--data-ascii", ["-s", "--data-ascii", "x y", OUT], echo),
+    S("--data-urlencode", ["-s", "--data-urlencode", "a=b c&d", OUT], echo),
+    S("--data-urlencode without a name", ["-s", "--data-urlencode", "=x y", OUT], echo),
+    S("--data-urlencode @file", ["-s", "--data-urlencode", "n@in", OUT], echo, files={"in": b"a b\n"}),
+    S("-d -X PUT", ["-s", "-d", "a", "-X", "PUT", OUT], echo),
+    S("-d -X GET", ["-s", "-d", "a", "-X", "GET", OUT], echo),
+    S("-G -d", ["-s", "-G", "-d", "a=b", "-d", "c=d", OUT], echo),
+    S("-G -d with a query", ["-s", "-G", "-d", "a=b", "{url}/x?y=z"], echo),
+    S("-G -I -d", ["-s", "-G", "-I", "-d", "a=b", OUT], lambda request: reply(200, b"", "X-Target: " + request.target)),
+    S("-G alone", ["-s", "-G", OUT], echo),
+    S("--url-query", ["-s", "--url-query", "a=b c", OUT], echo),
+    S("--url-query twice", ["-s", "--url-query", "a=b", "--url-query", "+c d", "{url}/x?y=z"], echo),
+    S("--url-query with -d", ["-s", "--url-query", "a=b", "-d", "c", OUT], echo),
+    S("-F", ["-s", "-o", "out", "-F", "a=b", "-F", "c=d", OUT], page),
+    S("-F file", ["-s", "-o", "out", "-F", "f=@in.txt", OUT], page, files={"in.txt": b"text"}),
+    S("-F with a type", ["-s", "-o", "out", "-F", "f=@in;type=text/x", "-F", "t=<in", OUT], page, files={"in": b"text"}),
+    S("--form-string", ["-s", "-o", "out", "--form-string", "a=@b", OUT], page),
+    S("-T", ["-s", "-T", "in", "{url}/put"], echo, {"expect": []}, files={"in": b"content"}),
+    S("-T to a folder", ["-s", "-T", "in", "{url}/folder/"], echo, {"expect": []}, files={"in": b"content"}),
+    S("-T empty file", ["-s", "-T", "in", "{url}/put"], echo, files={"in": b""}),
+    S("-T -", ["-s", "-T", "-", "{url}/put"], echo, stdin=b"streamed"),
+    S("-T -X POST", ["-s", "-T", "in", "-X", "POST", "{url}/put"], echo, {"expect": []}, files={"in": b"content"}),
+    S("large -d", ["-s", "-o", "out", "-d", "@in", OUT], page, files={"in": b"x" * 1_500_000}),
+]
+
+REDIRECTS = [
+    S("302 without -L", ["-s", OUT], redirect(302)),
+    *[S(f"{code} -L", ["-s", "-L", OUT], redirect(code)) for code in (301, 302, 303, 307, 308)],
+    *[S(f"{code} -L", ["-s", "-L", OUT], redirect(code), {"redirects": ["requests", "stdout"]}) for code in (300, 305, 306, 309, 399)],
+    S("304 -L with Location", ["-s", "-L", OUT], redirect(304), {"redirects": ["requests", "stdout"]}),
+    S("304 -L", ["-s", "-L", OUT], lambda request: b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"),
+    S("302 -L without Location", ["-s", "-L", OUT], status(302)),
+    S("302 -L with a cookie", ["-s", "-L", OUT], redirect(302, "/there", "Set-Cookie: a=1; Path=/"), {"cookies": ["requests"]}),
+    *[S(f"{code} -L -d", ["-s", "-L", "-d", "a=b", OUT], redirect(code)) for code in (301, 302, 303, 307, 308)],
+    *[S(f"{code} -L -X POST -d", ["-s", "-L", "-X", "POST", "-d", "a=b", OUT], redirect(code), {"empty-length": []} if code != 307 else {}) for code in (301, 302, 303, 307)],
+    S("302 -L -X DELETE", ["-s", "-L", "-X", "DELETE", OUT], redirect(302)),
+    S("303 -L -X DELETE", ["-s", "-L", "-X", "DELETE", OUT], redirect(303)),
+    S("303 -L -T", ["-s", "-L", "-T", "in", "{url}/put"], redirect(303), {"expect": []}, files={"in": b"c"}),
+    S("302 -L -T", ["-s", "-L", "-T", "in", "{url}/put"], redirect(302), {"expect": []}, files={"in": b"c"}),
+    S("--post301", ["-s", "-L", "--post301", "-d", "a=b", OUT], redirect(301)),
+    S("--post302", ["-s", "-L", "--post302", "-d", "a=b", OUT], redirect(302)),
+    S("--post303", ["-s", "-L", "--post303", "-d", "a=b", OUT], redirect(303)),
+    S("--post301 at 302", ["-s", "-L", "--post301", "-d", "a=b", OUT], redirect(302)),
+    S("-I -L", ["-s", "-I", "-L", OUT], lambda request: reply(302, b"", "Location: /there") if request.target != "/there" else reply(200, b"", "X-A: b")),
+    S("-i -L", ["-s", "-i", "-L", OUT], redirect(302)),
+    S("-i -L, two", ["-s", "-i", "-L", "{url}/1"], lambda request: redirect(302, "/2")(request) if request.target == "/1" else redirect(301, "/there")(request)),
+    S("-D -L", ["-s", "-D", "head", "-L", OUT], redirect(302)),
+    S("--max-redirs 0", ["-s", "-L", "--max-redirs", "0", OUT], redirect(302)),
+    S("--max-redirs 0 -i", ["-s", "-i", "-L", "--max-redirs", "0", OUT], redirect(302), {"redirect-limit": ["stdout"]}),
+    S("--max-redirs 0 at a page", ["-s", "-L", "--max-redirs", "0", OUT], page),
+    S("--max-redirs 0 without -L", ["-s", "--max-redirs", "0", OUT], redirect(302)),
+    S("--max-redirs 3", ["-s", "-L", "--max-redirs", "3", "{url}/0"], endless),
+    S("--max-redirs -1", ["-s", "-L", "--max-redirs", "-1", OUT], redirect(302)),
+    S("--max-redirs 60", ["-s", "-L", "--max-redirs", "60", "{url}/0"], endless, {"--max-redirs": ["requests"]}),
+    S("50 redirects", ["-s", "-L", "{url}/0"], endless),
+    S("to a relative place", ["-s", "-L", "{url}/a/b"], redirect(302, "../there?x=y")),
+    S("to nowhere", ["-s", "-L", OUT], redirect(302, "http://nowhere.invalid/")),
+    S("to another scheme", ["-s", "-L", OUT], redirect(302, "file:///etc/passwd"), {"bad-redirects": ["exit"]}),
+    S("to a fragment", ["-s", "-L", OUT], redirect(302, "#x"), {"redirects": ["requests"]}),
+    *[S(f"to {to}", ["-s", "-L", OUT], redirect(302, to), {"bad-redirects": ["exit"]}) for to in [
+        "http:/there", "http:there", "http://[::1/there", "http://127.0.0.1:99999/", "http://127.1:1/there", "http://@127.0.0.1:1/", "mailto:x"]],
+    S("to a backslash", ["-s", "-L", OUT], redirect(302, "/there\\a"), {"bad-redirects": ["exit", "stdout", "requests"]}),
+    S("to a URL with a user", ["-s", "-L", OUT], lambda request: redirect(302, f"http://eve:pw@{request.header('Host')}/there")(request), {"bad-redirects": ["exit", "stdout", "requests"]}),
+    S("with a fragment", ["-s", "-L", OUT], redirect(302, "/there#x")),
+    S("with a blank", ["-s", "-L", OUT], redirect(302, "/there a b")),
+    S("--proto =https", ["-s", "--proto", "=https", OUT], page),
+    S("--proto =http", ["-s", "--proto", "=http", OUT], page),
+    S("--proto -all,http", ["-s", "--proto", "-all,http", OUT], page),
+    S("--proto-redir", ["-s", "-L", "--proto-redir", "=https", OUT], lambda request: reply(302, b"", "Location: /there")),
+    S("--proto-default", ["-s", "--proto-default", "http", "127.0.0.1:{port}/x"], echo),
+    S("--proto-default of another", ["-s", "--proto-default", "nosuch", "127.0.0.1:{port}/x"], echo),
+    S("no scheme", ["-s", "127.0.0.1:{port}/x"], echo, {"default-scheme": ["exit", "stdout", "requests"]}),
+]
+
+LOGINS = [
+    S("-u", ["-s", "-u", "bob:pw", OUT], login(), {"logs-in-when-asked": ["requests"]}),
+    S("-u wrong", ["-s", "-u", "bob:no", OUT], login(), {"logs-in-when-asked": ["requests"], "refused-login": ["exit", "stdout"]}),
+    S("-u without a challenge", ["-s", "-u", "bob:pw", OUT], page, {"logs-in-when-asked": ["requests"]}),
+    S("-u --anyauth", ["-s", "--anyauth", "-u", "bob:pw", OUT], login()),
+    S("user in the URL", ["-s", "http://bob:pw@127.0.0.1:{port}/x"], login(), {"logs-in-when-asked": ["requests"]}),
+    *[S(f"{user}@ in the URL", ["-s", f"http://{user}@127.0.0.1:{{port}}/x"], login(), {"users": ["exit", "stdout", "requests"]})
+      for user in ["bob", "", "b%3Aob:pw", "b%0Aob:pw", "bob:pw%", "b%:pw", "bob:%zz"]],
+    S("blank in a password in the URL", ["-s", "http://bob:p w@127.0.0.1:{port}/x"], login(), {"users": ["exit", "requests"]}),
+    S("line feed in -u", ["-s", "-u", "bob:p\nw", OUT], login(), {"users": ["exit", "stdout", "requests"]}),
+    *[S(f"challenge {text}", ["-s", "--anyauth", "-u", "bob:pw", OUT], answered(text), {"challenges": ["exit", *more]}) for text, *more in [
+        ('Digest nonce="n", qop="auth"', "stdout", "requests"), ('Digest realm="R" nonce="n" qop="auth"', "stdout", "requests"),
+        ('Digest realm="R", realm="S", nonce="n"', "stdout", "requests"), ('Basic realm="R', "stdout", "requests"),
+        ('Basic, realm="R"', "stdout", "requests"), ('Basic realm="a", realm="b"', "stdout", "requests"), ("Foo", "stdout"), ("Bearer", "stdout")]],
+    S("--digest", ["-s", "--digest", "-u", "bob:pw", OUT], digest('Authentication-Info: rspauth="00000000000000000000000000000000", qop=auth, nc=00000001'), {"proof": ["exit", "stdout", "requests"]}),
+    S("--digest, stale", ["-s", "--digest", "-u", "bob:pw", OUT], digest(stale=True), {"stale": ["exit", "requests"]}),
+    S("--disallow-username-in-url", ["-s", "--disallow-username-in-url", "http://bob:pw@127.0.0.1:{port}/x"], login()),
+    S("--disallow-username-in-url without", ["-s", "--disallow-username-in-url", OUT], page),
+    S("401 without a respondent", ["-s", OUT], login(), {"no-respondent": ["exit", "stdout"]}),
+    S("401 without a challenge", ["-s", OUT], status(401)),
+    S("407 from a server", ["-s", OUT], status(407, 'Proxy-Authenticate: Basic realm="x"')),
+    S("-D of a login", ["-s", "-D", "head", "--anyauth", "-u", "bob:pw", OUT], login(), {"--dump-header": ["files"]}),
+    S("--oauth2-bearer over http", ["-s", "--oauth2-bearer", "t", OUT], page, {"logs-in-when-asked": ["requests"]}),
+]
+
+FILES = [
+    S("-o", ["-s", "-o", "out", OUT], page),
+    S("-o and no more", ["-s", "-o", "out", "{url}/1", "{url}/2"], echo),
+    S("-o twice", ["-s", "-o", "one", "-o", "two", "{url}/1", "{url}/2"], echo),
+    S("-o in front of the URL, -O", ["-s", "-o", "one", "{url}/1", "-O", "{url}/2"], echo),
+    S("-sO", ["-sO", OUT], page),
+    S("-sOo", ["-sO", "{url}/1", "-oout", "{url}/2"], echo),
+    S("-o over a file", ["-s", "-o", "out", OUT], page, files={"out": b"old and longer than the new one"}),
+    S("-O", ["-s", "-O", OUT], page),
+    S("-O without a name", ["-s", "-O", "{url}/"], page),
+    S("-O with a query", ["-s", "-O", "{url}/name?x=y"], page),
+    S("--remote-name-all", ["-s", "--remote-name-all", "{url}/1", "{url}/2"], echo),
+    S("--no-remote-name-all", ["-s", "--remote-name-all", "--no-remote-name-all", OUT], page),
+    S("--create-dirs", ["-s", "--create-dirs", "-o", "a/b/out", OUT], page),
+    S("--output-dir", ["-s", "--create-dirs", "--output-dir", "d", "-o", "out", OUT], page),
+    S("--output-dir -O", ["-s", "--create-dirs", "--output-dir", "d", "-O", OUT], page),
+    S("-D", ["-s", "-D", "head", OUT], page),
+    S("-D -", ["-s", "-D", "-", OUT], page),
+    S("-D of two", ["-s", "-D", "head", "{url}/1", "{url}/2"], echo),
+    S("--stderr", ["-sS", "--stderr", "errors", OUT], page),
+    S("-R", ["-s", "-R", "-o", "out", OUT], lambda request: reply(200, PAGE, "Last-Modified: Tue, 15 Nov 1994 12:45:26 GMT")),
+    S("-Z", ["-s", "-Z", "--no-progress-meter", "-o", "one", "{url}/1", "-o", "two", "{url}/2"], echo, is_concurrent=True),
+    S("set of URLs", ["-s", "{url}/{a,b}"], echo),
+    S("range of URLs", ["-s", "{url}/[1-3]"], echo),
+    S("range with a width", ["-s", "{url}/[08-10]"], echo),
+    S("range with a step", ["-s", "{url}/[0-10:5]"], echo),
+    S("letters", ["-s", "{url}/[a-c]"], echo),
+    S("two choices", ["-s", "{url}/{a,b}[1-2]"], echo),
+    S("#1", ["-s", "-o", "out#1-#2", "{url}/{a,b}[1-2]"], echo),
+    S("#3", ["-s", "-o", "out#3", "{url}/{a,b}"], echo),
+    S("-g", ["-s", "-g", "{url}/{a,b}[1]"], echo, {"url-characters": ["stdout", "requests"]}),
+    S("-O of a set", ["-s", "-O", "{url}/{a,b}"], echo),
+    S("unmatched brace", ["-s", "{url}/{a,b"], echo),
+    S("unmatched bracket", ["-s", "{url}/[1-3"], echo),
+    S("bad range", ["-s", "{url}/[3-1]"], echo),
+    S("empty braces", ["-s", "{url}/{}"], echo),
+    S("escaped braces", ["-s", "{url}/\\{a,b\\}"], echo, {"url-characters": ["stdout", "requests"]}),
+]
+
+VARIABLES = """content_type errormsg exitcode filename_effective ftp_entry_path http_code http_connect http_version method
+num_certs num_headers num_redirects proxy_ssl_verify_result redirect_url referer response_code scheme size_download size_header
+size_upload ssl_verify_result url urlnum url_effective certs header_json""".split()
+UNKNOWN_HERE = ["local_ip", "remote_port", "num_connects", "size_request"]
+ALL = "|".join(f"{name}=%{{{name}}}" for name in VARIABLES) + "\\n"
+
+REPORTS = [
+    S("-w all", ["-s", "-o", "out", "-w", ALL, OUT], page),
+    *[S(f"-w {name}", ["-s", "-o", "out", "-w", f"%{{{name}}}", OUT], page, {"--write-out": ["stdout"]}) for name in UNKNOWN_HERE],
+    S("-w times", ["-s", "-o", "out", "-w", "%{time_connect}", OUT], page, {"--write-out": ["stdout"]}),
+    S("-w json", ["-s", "-o", "out", "-w", "%{json}", OUT], page, {"--write-out": ["stdout"]}),
+    S("-w all after a redirect", ["-s", "-L", "-o", "out", "-w", ALL, "-d", "a=b", OUT], redirect(302)),
+    S("-w all without -L", ["-s", "-o", "out", "-w", ALL, OUT], redirect(302, "there?x")),
+    S("-w all of an error", ["-s", "-w", ALL, OUT], status(404)),
+    S("-w at a failure", ["-s", "-w", "%{http_code} %{exitcode} %{size_download} %{url_effective} %{num_headers} %{http_version} %{method}", "http://127.0.0.1:1/x"], page),
+    S("-w errormsg", ["-s", "-w", "%{errormsg}", "http://127.0.0.1:1/"], page, {"messages": ["stdout"]}),
+    S("-w escapes", ["-s", "-w", "\\n\\t\\r\\\\x %% %x %{open 100%", OUT], page),
+    S("-w unknown", ["-s", "-w", "a%{nosuch}b", OUT], page),
+    S("-w @file", ["-s", "-w", "@format", OUT], page, files={"format": b"%{http_code}\nx%{exitcode}\n"}),
+    S("-w @-", ["-s", "-w", "@-", OUT], page, stdin=b"%{http_code}"),
+    S("-w header", ["-s", "-w", "%header{x-two} %header{Content-Type} %header{none}", OUT], page),
+    S("-w stderr", ["-s", "-w", "a%{stderr}b%{stdout}c", OUT], page),
+    S("-w onerror", ["-s", "-w", "a%{onerror}b", OUT], page),
+    S("-w onerror at a failure", ["-s", "-w", "a%{onerror}b", "http://127.0.0.1:1/"], page),
+    S("-w of two", ["-s", "-w", "%{urlnum}%{http_code}\\n", "{url}/1", "{url}/2"], echo),
+    S("-w -f", ["-s", "-f", "-w", "%{http_code}%{exitcode}", OUT], status(404)),
+    S("-w of an upload", ["-s", "-w", "%{size_upload}", "-T", "in", "{url}/put"], page, {"expect": []}, files={"in": b"12345"}),
+]
+
+MORE = [
+    S("--retry", ["-s", "--retry", "1", "--retry-delay", "1", OUT], status(503), {"retries": ["stdout"]}),
+    S("-L --no-location", ["-s", "-L", "--no-location", OUT], redirect(302)),
+    S("abbreviation", ["--sil", "--incl", OUT], page),
+    S("abbreviation of several", ["-s", "--re", OUT], page),
+    S("--connect-timeout", ["-s", "--connect-timeout", "5", OUT], page),
+    S("--limit-rate", ["-s", "--limit-rate", "1M", OUT], page),
+    S("-m 0", ["-s", "-m", "0", OUT], page),
+    S("-Y -y", ["-s", "-Y", "1", "-y", "5", OUT], page),
+    S("--json", ["-s", "--json", '{"a":1}', OUT], echo, {"--json": ["exit", "stdout", "requests"]}),
+    S("--noproxy '*'", ["-s", "--noproxy", "*", OUT], page),
+    S("--noproxy of a host", ["-s", "--noproxy", "127.0.0.1", OUT], page, {"--noproxy": ["exit", "stdout", "requests"]}),
+    S("-x", ["-s", "-x", "{url}", "http://h.example/x"], echo),
+    S("-- before the URL", ["-s", "--", OUT], page),
+    S("-q", ["-q", "-s", OUT], page),
+    S("option behind the URL", [OUT, "-s", "-i"], page),
+    S("repeated flags", ["-s", "-s", "-L", "-L", OUT], page),
+    S("repeated options", ["-s", "-m", "5", "-m", "6", "-X", "PUT", "-X", "DELETE", OUT], echo),
+]
+
+ALL_SITUATIONS = TRANSFER + FAILURES + HEADERS + METHODS + REDIRECTS + LOGINS + FILES + REPORTS + MORE
+
+# Options that scripts use, and that must not cause an error.
+HARMLESS = [
+    ["-sN"], ["-sg"], ["-s4"], ["-s6"], ["-s", "--http1.1"], ["-s", "--http2"], ["-s", "--tlsv1.2"], ["-s", "--connect-timeout", "5"],
+    ["-sS", "-4", "--no-keepalive"], ["-s", "--proto", "=http,https"], ["-fsSL", "--compressed", "--retry", "3"], ["-s", "--no-buffer"],
+    ["-s", "--no-alpn", "--no-sessionid"], ["-s", "--styled-output", "--no-styled-output"], ["-s", "--keepalive-time", "30"],
+]
+
+MANUAL = (ROOT / "contrib" / "man" / "watchword-curl.7").read_text()
 
 # Differences in single fields of requests: they are checked for these situations, and ignored in the others.
 FIELDS = {
@@ -25,7 +395,7 @@ EVERYWHERE = {"user-agent"}
 
 
 def section(name):
-    return PAGE.split(f".SH {name}\n")[1].split(".SH ")[0].replace("\\-", "-")
+    return MANUAL.split(f".SH {name}\n")[1].split(".SH ")[0].replace("\\-", "-")
 
 
 def listed(text):

@@ -1,12 +1,291 @@
-"""The comparison of Watchword with px and cntlm: each cell of the table in the document is what the program really does."""
+"""The comparison of Watchword with px and cntlm: each cell of the table in the document is what the probe of its row finds."""
+import contextlib
+import http.client
 import os
 import re
+import socket
+import subprocess
+import sys
+import threading
 
 import pytest
 
+from rig.bodies import eventually
 from rig.broker import ROOT
-from rig.local_proxies import PROGRAMS
-from rig.proxy_probes import PROBES, Bench
+from rig.forwarding import ForwardProxy
+from rig.local_proxies import PROGRAMS, Unsupported, Wish, proportional_kilobytes
+from rig.scripted import ScriptedServer, end_listening, head_from, response
+from rig.servers import free_port
+from rig.terminal import Terminal
+
+PAGE = b"the page of the comparison"
+#: Within this time in seconds, a program that forwards or answers a request has done so.
+PATIENCE = 5
+
+
+class Origin:
+    """A server that reads bodies in chunks, too, and sends 100 Continue. `requests` are [head, body]; the body of a request that
+    is not complete is None."""
+
+    def __init__(self, family=socket.AF_INET):
+        self.requests, self.host = [], "127.0.0.1" if family == socket.AF_INET else "::1"
+        self.listener = socket.create_server((self.host, 0), family=family)
+        self.port = self.listener.getsockname()[1]
+        self.url = f"http://{self.host if family == socket.AF_INET else '[::1]'}:{self.port}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self._serve, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def _serve(self, connection):
+        with connection, connection.makefile("rb") as stream, contextlib.suppress(OSError, ValueError):
+            while first := stream.readline():
+                head = first + head_from(stream)
+                if re.search(rb"(?im)^expect: *100-continue", head):
+                    connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+                self.requests.append(request := [head, None])
+                request[1] = self._body(head, stream)
+                connection.sendall(response(200, PAGE + first.split(b" ")[1]))
+
+    @staticmethod
+    def _body(head, stream):
+        if re.search(rb"(?im)^transfer-encoding: *chunked", head):
+            body = b""
+            while size := int(stream.readline(), 16):
+                body += stream.read(size)
+                stream.readline()
+            stream.readline()
+            return body
+        length = re.search(rb"(?im)^content-length: *(\d+)", head)
+        return stream.read(int(length[1])) if length else b""
+
+    def close(self):
+        end_listening(self.listener)
+
+
+class Bench:
+    """One program and the servers around it. `fixture(name)` returns those of the rig."""
+
+    def __init__(self, stage, fixture, program):
+        self.stage, self.fixture, self.kind, self.program = stage, fixture, PROGRAMS[program], program
+
+    def origin(self, **more):
+        origin = Origin(**more)
+        self.fixture("request").addfinalizer(origin.close)
+        return origin
+
+    @contextlib.contextmanager
+    def running(self, **wish):
+        proxy = self.kind(self.stage, Wish(**wish))
+        try:
+            yield proxy
+        finally:
+            proxy.stop()
+
+    def upstream(self, scheme):
+        """Returns the wish for an upstream that requires this scheme."""
+        if scheme == "NTLM":
+            return {"upstreams": [f"127.0.0.1:{self.fixture('ntlm_proxy').port}"], "scheme": scheme, "user": "alice",
+                    "password": self.fixture("ntlm_users")["alice"]}
+        address = f"localhost:{self.fixture('squid').ports[scheme.lower()]}"
+        if scheme == "Negotiate":
+            tickets = self.fixture("realm").log_in("alice", self.fixture("kerberos_users")["alice"])
+            return {"upstreams": [address], "scheme": scheme, "tickets": tickets}
+        user, password = self.fixture("account")
+        return {"upstreams": [address], "scheme": scheme, "user": user, "password": password}
+
+    def fetches(self, url=None, **wish):
+        """Whether a program gets the page through the proxy. Only an upstream knows the name."""
+        url = url or f"http://intranet.test:{self.origin().port}"
+        try:
+            with self.running(**wish) as proxy:
+                # A program may need a failed request to choose another upstream.
+                return (200, PAGE + b"/") in [get(proxy.port, url) for _ in range(2)]
+        except Unsupported:
+            return False
+
+
+def get(port, url, **fields):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", f"{url}/", headers=fields)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def exchange(port, *parts, until=None):
+    """Sends the parts, the second one after an answer to the first, and returns the bytes received within `PATIENCE`, or up to `until`."""
+    received = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection, contextlib.suppress(OSError):
+        for part in parts:
+            connection.sendall(part)
+            while data := connection.recv(1 << 16):
+                received += data
+                if part is not parts[-1] or until and until in received:
+                    break
+    return received
+
+
+def yes(value):
+    return "yes" if value else "no"
+
+
+def login(scheme):
+    return lambda bench: yes(bench.fetches(**bench.upstream(scheme)))
+
+
+def keyring(bench):
+    """The password is nowhere else, and there is no agent."""
+    user, password = bench.fixture("account")
+    port = bench.fixture("squid").ports["basic"]
+    gnome = bench.fixture("gnome")
+    gnome.put(password, service="Px", username=user)
+    gnome.put(password, server="localhost", port=str(port), protocol="http-proxy", user=user)
+    wish = bench.upstream("Basic") | {"keyring": gnome.for_broker, "knows": ("user",)}
+    return yes(bench.fetches(**wish))
+
+
+def prompt(bench):
+    if bench.program == "cntlm":
+        return prompt_of_cntlm(bench)
+    return "when a login is needed" if bench.fetches(**bench.upstream("NTLM") | {"knows": ("user",)}) else "no"
+
+
+def prompt_of_cntlm(bench):
+    terminal = Terminal("/usr/sbin/cntlm", "-f", "-I", "-u", "alice", "-d", "TESTDOM", "-l", str(free_port()), "127.0.0.1:1",
+                        environment={"PATH": os.environ["PATH"], "TERM": "dumb"})
+    terminal.expect("Password:")
+    os.kill(terminal.child, 9)
+    os.waitpid(terminal.child, 0)
+    without = bench.upstream("NTLM") | {"knows": ("user",)}
+    with contextlib.suppress(AssertionError):  # it ends at once
+        assert not bench.fetches(**without)
+    return "at its start"
+
+
+def failover(bench):
+    wish = bench.upstream("NTLM")
+    return yes(bench.fetches(**wish | {"upstreams": [f"127.0.0.1:{free_port()}", *wish["upstreams"]]}))
+
+
+def by_host(bench):
+    """The first upstream is for one host only, and the second one for others."""
+    one, other = bench.stage.server(ForwardProxy()), bench.stage.server(ForwardProxy())
+    port = bench.origin().port
+    with contextlib.suppress(Unsupported):
+        with bench.running(upstreams=[f"127.0.0.1:{one.port}"], by_host=("other.test", f"127.0.0.1:{other.port}")) as proxy:
+            for name in ["intranet", "other"]:
+                assert get(proxy.port, f"http://{name}.test:{port}") == (200, PAGE + b"/")
+    return yes(([host for host, _ in one.reached], [host for host, _ in other.reached]) == (["intranet.test"], ["other.test"]))
+
+
+def pac(bench):
+    wish = bench.upstream("NTLM")
+    script = f'function FindProxyForURL(url, host) {{ return "PROXY {wish.pop("upstreams")[0]}"; }}'.encode()
+    server = bench.stage.server(ScriptedServer(
+        lambda request: response(200, script, "Content-Type: application/x-ns-proxy-autoconfig", "Connection: close")))
+    return yes(bench.fetches(**wish, pac=f"{server.url}/proxy.pac"))
+
+
+def direct(bench):
+    return yes(bench.fetches(bench.origin().url, upstreams=[f"127.0.0.1:{free_port()}"], direct="127.0.0.1"))
+
+
+def sent(head, *parts, until=None, result=lambda origin, received: yes(PAGE in received)):
+    """A probe that sends a request to an origin without an upstream. `head` has {url} and {host}."""
+    def probe(bench):
+        origin = bench.origin()
+        text = head.format(url=origin.url, host=f"127.0.0.1:{origin.port}").encode().replace(b"\n", b"\r\n").replace(b"\r\r", b"\r")
+        with bench.running() as proxy:
+            return result(origin, exchange(proxy.port, text, *parts, until=until))
+
+    return probe
+
+
+def in_order(origin, received):
+    return yes(re.findall(rb"comparison/(\d)", received) == [b"0", b"1", b"2", b"3", b"4"])
+
+
+def passage(origin, received):
+    """Whether an ambiguous request reached the origin, and whether its body became a request of its own."""
+    with contextlib.suppress(AssertionError):  # a program may close the connection before the origin has read the request
+        eventually(lambda: origin.requests or received, "the request arrives", seconds=1)
+    if any(b"/smuggled" in head.split(b"\r\n")[0] for head, _ in origin.requests):
+        return "smuggled"
+    return "forwarded" if origin.requests else "refused"
+
+
+def kept(*names):
+    def result(origin, received):
+        (head, _), = origin.requests
+        return "forwarded" if any(re.search(rb"(?im)^%s:" % name, head) for name in names) else "removed"
+
+    return result
+
+
+def ipv6(bench):
+    return yes(bench.fetches(bench.origin(family=socket.AF_INET6).url))
+
+
+def other_users(bench):
+    origin = bench.origin()
+    with bench.running() as proxy:
+        script = f"import os; os.setuid(65534); from http.client import *; c = HTTPConnection('127.0.0.1', {proxy.port}, timeout=20)\n" \
+                 f"c.request('GET', '{origin.url}/'); print(c.getresponse().status)"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "200" or done.returncode == 1, done
+    return "served" if done.stdout.strip() == "200" else "refused"
+
+
+def memory(bench):
+    """The proportional set size in MB after one request."""
+    with bench.running() as proxy:
+        assert get(proxy.port, bench.origin().url)
+        return f"{proportional_kilobytes(proxy.pid) / 1000:.1f} MB"
+
+
+FIELDS = "Host: {host}\n"
+PLAIN = f"GET {{url}}/ HTTP/1.1\n{FIELDS}\n"
+PIPELINED = "".join(f"GET {{url}}/{number} HTTP/1.1\n{FIELDS}\n" for number in range(5))
+CHUNKED = f"POST {{url}}/ HTTP/1.1\n{FIELDS}Transfer-Encoding: chunked\n\n5\nhello\n0\n\n"
+AMBIGUOUS = f"POST {{url}}/ HTTP/1.1\n{FIELDS}Content-Length: 5\nTransfer-Encoding: chunked\n\n0\n\n"
+UNKNOWN = f"POST {{url}}/ HTTP/1.1\n{FIELDS}Transfer-Encoding: xchunked\n\nGET {{url}}/smuggled HTTP/1.1\n{FIELDS}\n"
+FOLDED = f"GET {{url}}/ HTTP/1.1\n{FIELDS}X-Field: one\n two\n\n"
+HOPS = f"GET {{url}}/ HTTP/1.1\n{FIELDS}Connection: X-Hop\nX-Hop: 1\nKeep-Alive: timeout=5\nTE: gzip\n\n"
+PASSWORD = f"GET {{url}}/ HTTP/1.1\n{FIELDS}Proxy-Authorization: Basic eDp5\n\n"
+CONTINUE = f"POST {{url}}/ HTTP/1.1\n{FIELDS}Expect: 100-continue\nContent-Length: 5\n\n"
+
+#: The rows of the table, in its order.
+PROBES = {
+    "upstream with Basic": login("Basic"),
+    "upstream with Digest": login("Digest"),
+    "upstream with NTLM": login("NTLM"),
+    "upstream with Kerberos": login("Negotiate"),
+    "password from the desktop's keyring": keyring,
+    "asks for the password": prompt,
+    "another upstream if one is down": failover,
+    "upstreams chosen by host": by_host,
+    "PAC file": pac,
+    "hosts without the upstream": direct,
+    "server with an IPv6 address": ipv6,
+    "pipelined requests": sent(PIPELINED, until=b"comparison/4", result=in_order),
+    "upload in chunks": sent(CHUNKED, until=PAGE, result=lambda origin, _: yes(origin.requests and origin.requests[0][1] == b"hello")),
+    "`Expect: 100-continue`": sent(CONTINUE, b"hello", until=PAGE, result=lambda _, received: yes(b" 100 " in received and PAGE in received)),
+    "`Via`": sent(PLAIN, until=PAGE, result=lambda origin, _: yes(kept(b"via")(origin, _) == "forwarded")),
+    "`Connection` and the fields that it names": sent(HOPS, until=PAGE, result=kept(b"x-hop", b"keep-alive", b"te")),
+    "`Proxy-Authorization` of the program": sent(PASSWORD, until=PAGE, result=kept(b"proxy-authorization")),
+    "`Content-Length` with `Transfer-Encoding`": sent(AMBIGUOUS, until=PAGE, result=passage),
+    "unknown `Transfer-Encoding`": sent(UNKNOWN, until=PAGE + b"/smuggled", result=passage),
+    "folded header lines": sent(FOLDED, until=PAGE, result=passage),
+    "other users of the machine": other_users,
+    "memory when idle": memory,
+}
 
 pytestmark = pytest.mark.tier3("compares other programs")
 
