@@ -3,7 +3,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.scripted import response
-from test_helper_downloads import Slow, names, shell, size_of_any  # noqa: F401 (a fixture)
+from test_helper_downloads import Slow, names, size_of_any
 
 
 @pytest.fixture
