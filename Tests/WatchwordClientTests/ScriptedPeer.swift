@@ -36,7 +36,11 @@ final class ScriptedPeer: @unchecked Sendable {
     }
 
     private static func serve(_ connection: Int32, _ answer: (String) -> String?) {
-        defer { close(connection) }
+        // A child process of another test may have inherited the descriptor, and would keep the connection open.
+        defer {
+            shutdown(connection, Int32(SHUT_RDWR))
+            close(connection)
+        }
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while read(connection, &byte, 1) == 1 {

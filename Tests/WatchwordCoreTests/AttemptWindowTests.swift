@@ -15,8 +15,10 @@ private struct LoginSimulation {
     /// How long each request takes. The server checks the password when the request arrives.
     let latency: (Int) -> Duration
     let changedAt: Duration?
+    private let credential = WatchwordCoreTests.login("bob", "old")
     private var attempts = InFlightAttempts()
-    private var events: [(time: Duration, number: Int, event: Event)] = []
+    /// The next event is the last one.
+    private var events: [(time: Duration, event: Event)] = []
     private var now = Duration.zero
     private var provenAt: Duration?
     private var fetches = 0
@@ -29,23 +31,26 @@ private struct LoginSimulation {
     private(set) var succeeded = 0
     private(set) var isRefused = false
     private(set) var finishedAt = Duration.zero
-    private var number = 0
 
     init(changedAt: Duration?, latency: @escaping (Int) -> Duration) {
         (self.changedAt, self.latency) = (changedAt, latency)
     }
 
     private var login: InFlightAttempts.Login {
-        InFlightAttempts.Login(
-            credential: WatchwordCoreTests.login("bob", "old"), space: Self.space, steering: nil, provenAt: provenAt)
+        InFlightAttempts.Login(credential: credential, space: Self.space, steering: nil, provenAt: provenAt)
     }
 
     private static let space = ProtectionSpace(
         scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
 
     mutating func add(_ event: Event, at time: Duration) {
-        number += 1
-        events.append((time, number, event))
+        // Events of one time happen in the order in which they were added.
+        var (low, high) = (0, events.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if events[middle].time > time { low = middle + 1 } else { high = middle }
+        }
+        events.insert((time, event), at: low)
     }
 
     mutating func burst(_ count: Int, at time: Duration, loops: Bool = false) {
@@ -58,12 +63,8 @@ private struct LoginSimulation {
     }
 
     mutating func run(until end: Duration) {
-        while let next = events.indices.min(by: {
-            (events[$0].time, events[$0].number) < (events[$1].time, events[$1].number)
-        }),
-            events[next].time <= end
-        {
-            let (time, _, event) = events.remove(at: next)
+        while let (time, event) = events.last, time <= end {
+            events.removeLast()
             now = time
             handle(event)
         }
@@ -72,7 +73,7 @@ private struct LoginSimulation {
     private mutating func handle(_ event: Event) {
         switch event {
         case .poll:
-            if let pollPeriod { add(.poll, at: now + pollPeriod) }
+            if let pollPeriod, !isRefused { add(.poll, at: now + pollPeriod) }
             start(loops: false)
         case .arrival(let loops): start(loops: loops)
         case .timer(let fetch):
@@ -135,15 +136,15 @@ private struct LoginSimulation {
         for period in [nil, Duration.milliseconds(100), .seconds(2)] where period.map({ $0 > latency }) ?? true {
             // The large bursts take long to simulate.
             for warm in programs == 20 ? [0, 16, 256] : [16] {
+                // All requests of the first programs have their verdicts before the change.
+                var before = LoginSimulation(changedAt: nil) { _ in latency }
+                before.burst(1, at: .zero)
+                before.burst(warm, at: latency)
+                before.run(until: .seconds(3600))
                 for pause in [
                     Limits.pauseBetweenRequests * 2, .milliseconds(100), .milliseconds(1999),
                     .seconds(2), .seconds(60),
                 ] {
-                    // All requests of the first programs have their verdicts before the change.
-                    var before = LoginSimulation(changedAt: nil) { _ in latency }
-                    before.burst(1, at: .zero)
-                    before.burst(warm, at: latency)
-                    before.run(until: .seconds(3600))
                     let changedAt = before.finishedAt + pause
                     var run = LoginSimulation(changedAt: changedAt) { _ in latency }
                     run.burst(1, at: .zero)
