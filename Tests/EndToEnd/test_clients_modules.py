@@ -9,11 +9,11 @@ import zipfile
 
 import pytest
 
+from rig.broker import ROOT
 from rig.clients import CLIENTS, login  # noqa: F401
 from rig.languages import LANGUAGES, built
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
-ROOT = CLIENTS.parents[1]
 GO_MODULE = "watchword.invalid/watchword/contrib/clients/go"
 VERSION = re.search(r'current = "(.+)"', (ROOT / "Sources/WatchwordProtocol/Version.swift").read_text()).group(1)
 

@@ -7,10 +7,10 @@ import subprocess
 import pytest
 
 from rig import manager as rig_manager
-from rig.broker import ROOT, program
+from rig.broker import ROOT, binaries
 from rig.fixtures import reachable_folder
 
-BINARIES = str(pathlib.Path(program("watchword")).parent)
+BINARIES = binaries()
 
 
 def install(*options, home=None, folder="/", path=os.environ["PATH"]):

@@ -9,7 +9,7 @@ import tarfile
 
 import pytest
 
-from rig.broker import ROOT, program
+from rig.broker import ROOT, binaries
 from rig.scripted import response
 
 CONTRIB = ROOT / "contrib"
@@ -29,7 +29,7 @@ def made(folder, *options):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("package"), "--build", "none", "--binaries", pathlib.Path(program("watchword")).parent)
+    return made(tmp_path_factory.mktemp("package"), "--build", "none", "--binaries", binaries())
 
 
 @pytest.fixture(scope="module")

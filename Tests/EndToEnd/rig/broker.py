@@ -1,21 +1,51 @@
 """Runs the real broker with a home directory of its own."""
+import atexit
 import contextlib
+import functools
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
+import tempfile
 
 from rig.waiting import is_ready
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
+# With `contrib/test --installed`, the prefix of the installation, or its place in an unpacked package.
+PREFIX = pathlib.Path(os.environ["WATCHWORD_INSTALLED"]) if "WATCHWORD_INSTALLED" in os.environ else None
+INSTALLED = {"watchword": "bin", "watchwordd": "bin", "watchword-pac": "lib/watchword"}
+
+
 def program(name):
-    """Returns the built program `name`, from WATCHWORD_BIN_DIR or the debug build."""
-    path = pathlib.Path(os.environ.get("WATCHWORD_BIN_DIR", ROOT / ".build" / "debug")) / name
+    """Returns the program `name`: the installed one, or the one in WATCHWORD_BIN_DIR or the debug build."""
+    if PREFIX and name in INSTALLED:
+        path = PREFIX / INSTALLED[name] / name
+    else:
+        path = pathlib.Path(os.environ.get("WATCHWORD_BIN_DIR", ROOT / ".build" / "debug")) / name
     assert path.exists(), f"{path} is missing; run `swift build`"
     return str(path)
+
+
+def part(inside, source):
+    """Returns a folder of the installation, or the one in `contrib` from which it is installed."""
+    return PREFIX / inside if PREFIX else ROOT / "contrib" / source
+
+
+@functools.cache
+def binaries():
+    """Returns a folder with all programs, as a build has it."""
+    if not PREFIX:
+        return os.path.dirname(program("watchwordd"))
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    os.chmod(folder, 0o755)
+    for name in INSTALLED:
+        shutil.copy(program(name), folder)
+    return folder
 
 
 class Broker:

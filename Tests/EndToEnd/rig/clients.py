@@ -1,14 +1,14 @@
 """The paths of the clients, and fixtures to test them."""
 import asyncio
 import contextlib
-import pathlib
 import sys
 
 import pytest
 
+from .broker import part
 from .client_sites import ClientSite
 
-CLIENTS = pathlib.Path(__file__).resolve().parents[3] / "contrib" / "clients"
+CLIENTS = part("share/watchword/clients", "clients")
 sys.path.insert(0, str(CLIENTS / "python"))
 
 

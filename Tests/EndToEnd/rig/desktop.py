@@ -7,11 +7,11 @@ import signal
 import subprocess
 
 from .bodies import eventually
-from .broker import ROOT
+from .broker import part
 from .servers import find
 from .waiting import accepts, is_ready
 
-AGENT = ROOT / "contrib" / "agent" / "watchword-agent"
+AGENT = part("lib/watchword/agent", "agent") / "watchword-agent"
 BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>session</type><listen>unix:path={folder}/bus</listen><policy context="default">

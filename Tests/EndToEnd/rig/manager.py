@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from .broker import ROOT, program
+from .broker import ROOT, binaries, program
 from .subjects import Relay
 
 # The user of the manager, without privileges: the namespace has a user database of its own.
@@ -102,7 +102,7 @@ class Manager:
         self.environment = {"GROUP": str(self.group), "FOLDER": str(self.folder), "USER_ID": str(USER),
                             "PATH": os.environ["PATH"], "SWIFT": swift_libraries() or str(self.folder / "none"),
                             "SOURCE": str(ROOT),
-                            "BINARIES": str(pathlib.Path(program("watchwordd")).parent)}
+                            "BINARIES": binaries()}
         self.own(self.group, self.group / "cgroup.procs", self.group / "cgroup.subtree_control", self.group / "cgroup.threads")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(

@@ -10,7 +10,7 @@ import time
 
 from . import audit
 from .authority import Authority
-from .broker import ROOT, Broker, program
+from .broker import ROOT, Broker, part, program
 from .client import password_answer
 from .forwarding import ForwardProxy, Socks5Server
 from .scripted import DigestCheck, basic_server, response
@@ -98,7 +98,8 @@ class Office:
         self._supply(certificates)
         self.environment = {
             **broker.environment, "PATH": f"{folder}/bin:{os.environ['PATH']}", "TERM": "dumb", "LC_ALL": "C.UTF-8",
-            "https_proxy": self.proxy.url, "GIT_SSL_CAINFO": f"{certificates}/ca.pem", "PYTHONPATH": str(ROOT / "contrib/clients/python"),
+            "https_proxy": self.proxy.url, "GIT_SSL_CAINFO": f"{certificates}/ca.pem",
+            "PYTHONPATH": str(part("share/watchword/clients", "clients") / "python"),
             "PYTHONDONTWRITEBYTECODE": "1", "EDITOR": "cat"}
         # Only the broker has a keyring: a command that bypasses the broker finds none.
         del self.environment["DBUS_SESSION_BUS_ADDRESS"]
@@ -123,7 +124,7 @@ class Office:
         for name in ["watchword", "git-credential-watchword", "watchword-askpass"]:
             (bin / name).symlink_to(os.path.realpath(program("watchword")))
         (bin / "watchwordd").symlink_to(os.path.realpath(program("watchwordd")))
-        (bin / "watchword-agent").symlink_to(ROOT / "contrib/agent/watchword-agent")
+        (bin / "watchword-agent").symlink_to(part("lib/watchword/agent", "agent") / "watchword-agent")
         self._write(bin / "pass", "#!/bin/sh\necho from-pass\n", 0o755)
         self._write(bin / "tmux", '#!/bin/sh\nshift; exec "$@"\n', 0o755)
         (self.work / "contrib").symlink_to(ROOT / "contrib")

@@ -3,7 +3,7 @@ import os
 import pathlib
 import subprocess
 
-from .broker import program
+from .broker import binaries
 from .manager import swift_libraries
 
 USER = 61235
@@ -47,7 +47,7 @@ class SudoUser:
         self.askpass.write_text(ASKPASS.format(folder=self.folder))
         self.askpass.chmod(0o755)
         environment = {"PATH": os.environ["PATH"], "FOLDER": str(self.folder), "SWIFT": swift_libraries() or str(self.folder / "none"),
-                       "BINARIES": str(pathlib.Path(program("watchword")).parent)}
+                       "BINARIES": binaries()}
         self.process = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "bash", "-c", START], env=environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE)
