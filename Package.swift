@@ -20,7 +20,6 @@ let strict: [SwiftSetting] = [
 /// - Relocations are packed where the C library can read that: 10 kB in place of a megabyte to read at each start.
 let linking: [LinkerSetting] = [
     .unsafeFlags(
-        // guard: memory-bound-at-start
         ["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"]
             + options("as-needed")),
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"] + options("static-runtime"), .when(configuration: .release)),

@@ -69,7 +69,6 @@ struct AuditFolder: AuditStorage {
             if isLocked, let mine = status(opened.descriptor), let named = status(name, in: folder),
                 mine.st_ino == named.st_ino, mine.st_dev == named.st_dev
             {
-                // guard: a-cut-line-of-another-broker-is-ended
                 if mine.st_size != end { hasIncompleteLastLine = lacksEnd(opened.descriptor, size: mine.st_size) }
                 return (opened, Int(mine.st_size))
             }
@@ -184,7 +183,6 @@ struct AuditFolder: AuditStorage {
         var files: [File] = []
         for number in numbers.reversed() {
             guard let file = try openOld(name(number), in: folder) else { continue }
-            // guard: audit-file-locked
             guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return false }
             files.append(file)
         }

@@ -75,9 +75,7 @@ public final class AuditLog: Sendable {
             guard inbox.isEnabled, !inbox.hasEnded else { return false }
             let slot = Slot(event)
             let (load, whole) = (inbox.slots[slot] ?? Load(), inbox.whole)
-            // guard: audit-queue-share
             let hasShare = load.count < AuditLimits.queue && load.bytes < AuditLimits.queueBytes
-            // guard: audit-queue-bounded
             let hasRoom = whole.count < AuditLimits.wholeQueue && whole.bytes < AuditLimits.wholeQueueBytes
             guard hasShare, hasRoom else {
                 inbox.dropped += 1
@@ -104,7 +102,7 @@ public final class AuditLog: Sendable {
         // DispatchSemaphore.wait(timeout:) uses the wall clock, which may be set back during the wait.
         let milliseconds = Int(limit / .milliseconds(1))
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { done.signal() }
-        done.wait()  // guard: audit-final-flush
+        done.wait()
     }
 
     private func write() {

@@ -35,7 +35,6 @@ struct AuditShares {
 
     private mutating func part(_ name: Int, of group: Int) -> Int {
         if let part = groups[group].parts[name] { return part }
-        // guard: audit-groups-bounded
         guard groups.count < Self.mostGroups || name == Self.others else { return part(Self.others, of: group) }
         groups.append(Group())
         groups[group].parts[name] = groups.count - 1

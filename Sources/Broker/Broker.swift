@@ -43,7 +43,7 @@ public actor Broker {
 
     private func createDesks() -> Desks {
         guard let makeDesks else { preconditionFailure("the desks are created once") }
-        self.makeDesks = nil  // guard: oauth-first-secrets-wiped
+        self.makeDesks = nil
         return makeDesks(self)
     }
 
@@ -64,7 +64,7 @@ public actor Broker {
 
     private func finish(by end: Duration, _ completion: @escaping @Sendable () -> Void) {
         let step = Duration.milliseconds(20)
-        let isWriting = desks.keyring.isBusy || desks.tokens.isBusy  // guard: oauth-stopping-waits
+        let isWriting = desks.keyring.isBusy || desks.tokens.isBusy
         let isBusy = !desks.fetches.all.isEmpty || isWriting || desks.bodies.isBusy
         if isBusy, desks.context.now < end {
             _ = desks.context.clock.schedule(after: step) { self.assumeIsolated { $0.finish(by: end, completion) } }
@@ -154,7 +154,7 @@ extension Broker: ConnectionService {
             desks.programPrompts.forget(connection)
             desks.questions.forget(connection)
             desks.fetches.change { $0.forgetClient(connection.id.tag, connection.peer.subject) }
-            desks.tokens.endSession(of: connection.id.tag)  // guard: oauth-login-of-a-client
+            desks.tokens.endSession(of: connection.id.tag)
         }
     }
 }

@@ -94,7 +94,7 @@ final class ClientConnection {
     func hasRoom(forBody count: Int) -> Bool {
         guard count > Self.smallBody else { return true }
         return link.waitingBytes + machine.pendingReplyBytes + 2 * count <= Limits.outgoingQueueBytes / 2
-            && quotas.replies.hasHeadroom(with: 2 * count)  // guard: replies-together
+            && quotas.replies.hasHeadroom(with: 2 * count)
     }
 
     private static let smallBody = 4096
@@ -107,7 +107,6 @@ final class ClientConnection {
 
     private func countReplies() {
         guard !backlog.isAbandoned else { return }
-        // guard: batch-replies-held
         backlog.unreadUsage.change(to: backlog.waitingBytes + machine.pendingReplyBytes, in: quotas.replies)
     }
 

@@ -68,7 +68,7 @@ final class ClientProgram {
 
     init(_ tag: ProgramTag, _ limits: QuotaLimits, within allPrograms: ClientQuotas) {
         self.tag = tag
-        quotas = ClientQuotas(of: .program, limits, within: allPrograms)  // guard: held-by-all
+        quotas = ClientQuotas(of: .program, limits, within: allPrograms)
     }
 }
 

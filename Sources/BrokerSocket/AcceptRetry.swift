@@ -29,11 +29,11 @@ struct AcceptRetry {
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
     mutating func failed(at now: ContinuousClock.Instant) -> Decision {
-        guard var current = streak, now - current.last < current.pause + limits.quiet else {  // guard: accept-streak
+        guard var current = streak, now - current.last < current.pause + limits.quiet else {
             streak = Streak(since: now, last: now, pause: limits.firstPause)
             return .again(after: limits.firstPause)
         }
-        if now - current.since >= limits.limit { return .stop }  // guard: accept-retries-stop
+        if now - current.since >= limits.limit { return .stop }
         current.last = now
         current.pause = min(current.pause * 2, limits.longestPause)
         streak = current

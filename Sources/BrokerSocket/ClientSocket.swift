@@ -63,7 +63,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler {
     }
 
     private func read() {
-        let room = input.readsMuch ? server.limits.largeReadBytes : server.limits.readBytes  // guard: reads-little
+        let room = input.readsMuch ? server.limits.largeReadBytes : server.limits.readBytes
         let buffer = UnsafeMutableRawBufferPointer(rebasing: server.buffer[..<min(room, input.room)])
         switch input.read(descriptor, into: buffer) {
         case .bytes(let count):
@@ -72,7 +72,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler {
             input.readsMuch = count >= server.limits.readBytes && memchr(bytes.baseAddress!, 0x0A, count) == nil
             if let id { server.service.received(bytes, from: id) }
             // The input may contain a password.
-            watchword_wipe(buffer.baseAddress, count)  // guard: socket-bytes-wiped
+            watchword_wipe(buffer.baseAddress, count)
         case .strangers(let count):
             watchword_wipe(buffer.baseAddress, count)
             server.log.warning(
@@ -90,7 +90,6 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler {
     /// Handles the end of input. A peer that has only shut down its writing side still gets its replies. If the peer
     /// has closed the socket, the connection ends at once.
     private func endInput() {
-        // guard: closed-peer-detected
         guard !PeerInput.hasHungUp(descriptor) else { return end() }
         input.hasEnded = true
         watch()
@@ -149,17 +148,17 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler {
         guard output.send(to: descriptor) else { return end() }
         isBlocked = output.count > 0
         if case .ending(let finish) = state, !isBlocked { return finish?() ?? end() }
-        guard output.count <= server.limits.outgoingQueue else { return disconnect() }  // guard: outgoing-queue
+        guard output.count <= server.limits.outgoingQueue else { return disconnect() }
         adjustReading()
         watch()
         if output.count == 0 { reader?.rest() }
-        reportUnread()  // guard: unread-reported
+        reportUnread()
         followReader()
     }
 
     private func adjustReading() {
         switch state {
-        case .open where output.count > server.limits.highWaterMark: state = .notRead  // guard: reading-stops
+        case .open where output.count > server.limits.highWaterMark: state = .notRead
         case .notRead where output.count < server.limits.lowWaterMark: state = .open
         case .open, .notRead, .ending, .closed: break
         }
@@ -171,7 +170,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler {
 
     /// Observes how fast the client reads while output is unsent, also while the connection is ending.
     private func followReader() {
-        guard output.count > 0 else { return }  // guard: followed-behind-the-end
+        guard output.count > 0 else { return }
         if reader == nil { reader = SlowReader(of: self, on: server.loop, server.limits) }
         reader?.follow()
     }

@@ -15,7 +15,7 @@ public final class ConnectionCounter: Sendable {
     func admit(_ pid: Int32, _ limits: ServerLimits) -> Bool {
         count.withLock { count in
             let own = count.ofProcess[pid, default: 0]
-            // guard: connections-in-all, connections-of-process
+            // guard: connections-of-process
             guard count.all < limits.connections && own < limits.connectionsOfProcess else { return false }
             count.all += 1
             count.ofProcess[pid] = own + 1

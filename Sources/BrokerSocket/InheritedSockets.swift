@@ -29,7 +29,7 @@ public struct InheritedSockets: Equatable, Sendable {
         }
         var names = (environment("LISTEN_FDNAMES") ?? "").split(separator: ":", omittingEmptySubsequences: false)
         if names == [""] { names = [] }
-        guard names.count == count || names.isEmpty && count == 1 else {  // guard: inherited-socket-names
+        guard names.count == count || names.isEmpty && count == 1 else {
             throw .inheritedDescriptorNotUsable(
                 reason: "expected \(count) names in LISTEN_FDNAMES, but it has \(names.count)")
         }
@@ -45,6 +45,6 @@ public struct InheritedSockets: Equatable, Sendable {
         }
         restricted = descriptor(named: Self.restrictedName)
         front = descriptor(named: Self.frontName)
-        main = Self.first + Int32(mains[0])  // guard: inherited-socket-order
+        main = Self.first + Int32(mains[0])
     }
 }

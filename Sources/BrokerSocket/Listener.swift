@@ -45,7 +45,7 @@ final class Listener: ReadinessHandler {
     func start() throws(SocketFailure) {
         guard let descriptor = socket?.descriptor else { return }
         // Set before the first connection is accepted, so that all input has sender credentials.
-        guard watchword_ask_for_senders(descriptor, 1) == 0 else {  // guard: senders-mixed
+        guard watchword_ask_for_senders(descriptor, 1) == 0 else {
             throw .systemCall("setsockopt", path: "SO_PASSCRED", error: errno)
         }
         // A socket of the service manager may be in blocking mode.
@@ -76,7 +76,6 @@ final class Listener: ReadinessHandler {
             guard accepted >= 0 else { return failed(errno) }
             retry.succeeded()
             server.admit(accepted, wasListening: wasListening)
-            // guard: descriptors
             if !descriptors.hasRoom { return pause(because: "only reserved descriptors are left") }
         }
     }
@@ -106,7 +105,7 @@ final class Listener: ReadinessHandler {
 
     private func wait(_ pause: Duration) {
         if let descriptor = socket?.descriptor { server.loop.forget(descriptor) }
-        resuming.set(in: pause)  // guard: accept-again
+        resuming.set(in: pause)
     }
 
     private func resume() {
@@ -124,7 +123,7 @@ final class Listener: ReadinessHandler {
     private func checkFile() {
         fileCheck.set(in: limits.fileCheck)
         guard let lost = socket?.lostPath else { return }
-        guard lost.isOwn else { return fail(.fileLost(path: lost.path)) }  // guard: socket-file-of-manager
+        guard lost.isOwn else { return fail(.fileLost(path: lost.path)) }
         server.log.error("socket removed or replaced; creating it again", metadata: ["path": "\(lost.path)"])
         do throws(SocketFailure) { try listenAgain(at: lost.path) } catch { fail(error) }
     }

@@ -7,7 +7,7 @@ public import WatchwordProtocol
 /// This value owns the file and the lock. It does not close the descriptor.
 public struct ListeningSocket: ~Copyable, Sendable {
     /// The number of connections that wait in the kernel to be accepted.
-    private static let backlog: Int32 = 1024  // guard: backlog
+    private static let backlog: Int32 = 1024
 
     public let descriptor: Int32
     /// `nil` for a socket without a path.

@@ -10,8 +10,8 @@ public struct PeerPolicy: Sendable {
 
     /// Admits only processes of `uid` that the kernel can identify. For others, SO_PEERCRED reports PID 0 or UID −1
     /// instead of an error.
-    public func admits(_ peer: PeerIdentity) -> Bool {
-        peer.pid > 0 && peer.uid != UInt32.max && peer.uid == uid  // guard: uid, uid-unknown
+    public func admits(_ peer: PeerIdentity) -> Bool {  // guard: uid
+        peer.pid > 0 && peer.uid != UInt32.max && peer.uid == uid
     }
 }
 

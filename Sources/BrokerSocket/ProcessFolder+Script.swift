@@ -30,9 +30,9 @@ extension ProcessFolder {
         // Each directory costs a search of all mounts.
         let depth = (path + found.path).utf8.count { $0 == UInt8(ascii: "/") }
         let isProtected =
-            isAbsolute && found.status.isSystemFile && depth <= Self.longestDepth  // guard: script-depth
+            isAbsolute && found.status.isSystemFile && depth <= Self.longestDepth
             && Self.folders(of: [path, found.path]).allSatisfy { folder in
-                status(of: folder, in: root, mounts)?.status.isSystemFile ?? false  // guard: script-folders
+                status(of: folder, in: root, mounts)?.status.isSystemFile ?? false
             }
         return Subject.Script(
             path: ExactText(found.path), file: found.status.identity, isSystemFile: isProtected)

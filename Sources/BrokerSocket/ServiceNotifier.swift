@@ -62,7 +62,6 @@ public final class ServiceNotifier: Sendable {
 
     /// Replaces control characters, because a line break would begin another field.
     private static func oneLine(_ text: String) -> String {
-        // guard: notify-line-break
         String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 ? " " : $0 }))
     }
 }

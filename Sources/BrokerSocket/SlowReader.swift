@@ -19,7 +19,7 @@ final class SlowReader {
 
     /// Starts observing, if not started already.
     func follow() {
-        if reportTimer.deadline == nil { reportTimer.set(in: Self.reportInterval) }  // guard: read-output-reported
+        if reportTimer.deadline == nil { reportTimer.set(in: Self.reportInterval) }
         guard checkTimer.deadline == nil else { return }
         sentBefore = client.sentBytes
         checkTimer.set(in: limits.readerPause)
@@ -43,7 +43,6 @@ final class SlowReader {
 
     private func check() {
         guard client.waitingBytes > 0 else { return }
-        // guard: reader-pause
         if client.sentBytes - sentBefore < limits.readerBytes { client.abandon() } else { follow() }
     }
 }

@@ -25,7 +25,7 @@ final class SocketFile: Sendable {
     }
 
     /// Whether clients that connect to `path` still reach this socket: the file was neither removed nor replaced.
-    var isInPlace: Bool { identity != nil && identity == FileIdentity(of: path) }  // guard: socket-file-lost
+    var isInPlace: Bool { identity != nil && identity == FileIdentity(of: path) }
 
     /// Removes the file, so that no more clients connect. No effect if the file was replaced, or if this process did
     /// not create it.

@@ -27,11 +27,10 @@ enum SocketFolder {
     static func check(inherited folder: String) throws(SocketFailure) { try check(folder, as: .holdsSocket) }
 
     /// Returns the reason why the directory cannot be used; `nil` if it can.
-    static func problem(mode: mode_t, owner: uid_t, uid: uid_t) -> String? {
+    static func problem(mode: mode_t, owner: uid_t, uid: uid_t) -> String? {  // guard: socket-folder
         if mode & S_IFMT == S_IFLNK { return "it is a symbolic link" }
         if mode & S_IFMT != S_IFDIR { return "it is not a directory" }
-        if owner != uid { return "it belongs to user \(owner)" }  // guard: socket-folder-owner
-        // guard: socket-folder-mode
+        if owner != uid { return "it belongs to user \(owner)" }
         if mode & 0o077 != 0 { return "others have access to it (mode 0\(String(mode & 0o7777, radix: 8)))" }
         return nil
     }

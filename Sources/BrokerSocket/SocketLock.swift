@@ -29,7 +29,7 @@ struct SocketLock: ~Copyable {
     /// Closing alone would not release the lock while a process that another thread is starting still has the
     /// descriptor, until it calls execve(2); this process could then not take the lock again (flock(2)).
     deinit {
-        flock(descriptor, LOCK_UN)  // guard: socket-lock-released
+        flock(descriptor, LOCK_UN)
         Glibc.close(descriptor)
     }
 

@@ -32,7 +32,7 @@ static int start(
     if (!error) error = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);  // guard: command-descriptors
     if (!error) error = posix_spawnattr_setsigmask(attributes, &none);
     if (!error) error = posix_spawnattr_setsigdefault(attributes, &all);
-    const short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;  // guard: command-signals
+    const short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
     if (!error) error = posix_spawnattr_setflags(attributes, flags);
     return error ? error : posix_spawn(
         pid, program->path, actions, attributes, program->arguments, program->environment);

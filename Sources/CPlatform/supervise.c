@@ -115,7 +115,6 @@ static int supervise(pid_t pid, const sigset_t *signals, int terminal, const str
         } else if (number == SIGIO) {
             if (!is_watching || !has_ended(broker->connection)) continue;
             is_watching = 0;
-            // guard: run-without-a-broker
             int is_taken = watchword_take_loopback_port(broker->port) == 0;
             say(is_taken ? broker->has_ended : broker->has_been_replaced);
             if (!is_taken) return kill_all(pid);

@@ -94,7 +94,7 @@ static struct list *list_of(size_t usable) {
 }
 
 static int keep(void *freed, struct list *list) {
-    if (list->count >= list->limit) return 0;  // guard: heap-keeps-little
+    if (list->count >= list->limit) return 0;
     struct block *block = freed;
     *block = (struct block){(uintptr_t)next(block, (uintptr_t)list->first), kept.mark};
     list->first = block;
@@ -139,13 +139,13 @@ EXPORTED void free(void *block) {
     if (block == NULL) return;
     size_t usable = malloc_usable_size(block);
     // Not a block, or one that glibc has already taken back: glibc ends the process.
-    int is_block = usable >= 24 && (uintptr_t)block % 16 == 0;  // guard: heap-foreign-block
+    int is_block = usable >= 24 && (uintptr_t)block % 16 == 0;
     if (!is_block) {
         __libc_free(block);
         return;
     }
     struct list *list = list_of(usable);
-    if (kept.mark != 0 && ((struct block *)block)->mark == kept.mark) stop_if_kept(block, list);  // guard: heap-freed-twice
+    if (kept.mark != 0 && ((struct block *)block)->mark == kept.mark) stop_if_kept(block, list);
     wipe(block, usable);  // guard: heap-wipe
     if (keep(block, list)) return;
     // This preserves errno (free(3) does so since glibc 2.33).

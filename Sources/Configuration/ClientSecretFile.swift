@@ -24,7 +24,7 @@ extension Settings {
                 oauthRules[index].clientSecret = try file.read(home: home)
                 oauthRules[index].isUsable = true
             } catch {
-                oauthRules[index].isUsable = false  // guard: oauth-unusable-secret
+                oauthRules[index].isUsable = false
                 fileProblems.append(SettingsProblem(line: file.line, key: file.key, error.text))
             }
         }
@@ -53,7 +53,7 @@ extension ClientSecretFile {
             throw Refusal(problem)
         }
         let content = try Self.content(file.descriptor, path)
-        guard content.count <= Limits.clientSecretBytes else {  // guard: oauth-secret-size
+        guard content.count <= Limits.clientSecretBytes else {
             throw Refusal("\(path) is larger than \(Limits.clientSecretBytes) bytes; write only the secret into it")
         }
         return try content.withUnsafeBytes { bytes throws(Refusal) in
@@ -77,11 +77,11 @@ extension ClientSecretFile {
     }
 
     /// Why the owner or mode of the file is not acceptable; `nil` if both are.
-    static func problem(mode: mode_t, owner: uid_t, user: uid_t, path: String) -> String? {
-        if owner != user && owner != 0 {  // guard: oauth-secret-owner
+    static func problem(mode: mode_t, owner: uid_t, user: uid_t, path: String) -> String? {  // guard: oauth-secret-file
+        if owner != user && owner != 0 {
             return "\(path) belongs to user \(owner); replace it with a file of your own"
         }
-        if mode & 0o077 != 0 {  // guard: oauth-secret-mode
+        if mode & 0o077 != 0 {
             let text = String(mode & 0o7777, radix: 8)
             return "other users have access to \(path) (mode 0\(text)); run: chmod 600 '\(path)'"
         }

@@ -59,7 +59,6 @@ struct OAuthURL {
             guard pieces.dropFirst().allSatisfy({ $0.count >= 2 && $0.prefix(2).allSatisfy(\.isHexDigit) }) else {
                 throw Refusal("the path contains a % without two hexadecimal digits; \(form)")
             }
-            // guard: oauth-url-dot-segment
             if [".", ".."].contains(segment.asciiLowercased.replacing("%2e", with: ".")) {
                 throw Refusal("remove the segments . and .. from the path; \(form)")
             }

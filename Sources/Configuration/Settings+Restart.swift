@@ -4,7 +4,7 @@ extension Settings {
     /// - Parameter started: the settings with which the broker was started.
     public func optionsThatNeedRestart(since started: Settings) -> [String] {
         var options: [String] = []
-        if tokenModule != started.tokenModule { options.append("tokens.module") }  // guard: reload-needs-restart
+        if tokenModule != started.tokenModule { options.append("tokens.module") }
         if filtersSystemCalls != started.filtersSystemCalls { options.append("process.filter-system-calls") }
         if frontProxy != started.frontProxy { options.append("front.proxy") }
         if frontHosts != started.frontHosts { options.append("front.hosts") }

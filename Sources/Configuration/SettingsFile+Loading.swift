@@ -53,12 +53,13 @@ extension SettingsFile {
     }
 
     /// Why the owner or mode of the file is not acceptable; `nil` if both are.
+    // guard: configuration-file
     static func fileProblem(mode: mode_t, owner: uid_t, user: uid_t, path: String) -> String? {
-        if owner != user && owner != 0 {  // guard: configuration-owner
+        if owner != user && owner != 0 {
             return "\(path) belongs to user \(owner), who could change where passwords are sent; replace it with a "
                 + "file of your own"
         }
-        if mode & 0o022 != 0 {  // guard: configuration-mode
+        if mode & 0o022 != 0 {
             let text = String(mode & 0o7777, radix: 8)
             return "\(path) is writable by other users (mode 0\(text)), who could change where passwords are sent; "
                 + "check its contents, then run: chmod go-w '\(path)'"

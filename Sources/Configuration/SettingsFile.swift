@@ -7,9 +7,8 @@ public enum SettingsFile {
 
     /// Parses TOML, and returns the settings or all problems.
     public static func parse(_ bytes: [UInt8]) -> Result<Settings, InvalidSettings> {
-        // guard: configuration-size
         guard bytes.count <= largestSize else { return .failure(InvalidSettings(problems: [tooLarge])) }
-        if let line = lineWithoutUTF8(bytes) {  // guard: configuration-line-without-utf8
+        if let line = lineWithoutUTF8(bytes) {
             return .failure(InvalidSettings(problems: [SettingsProblem(line: line, notUTF8)]))
         }
         let entries: [TOMLEntry]

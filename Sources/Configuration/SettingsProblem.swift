@@ -37,7 +37,7 @@ extension InvalidSettings: CustomStringConvertible {
     /// Returns one line for each problem, and one for those that are not listed.
     public static func text(_ problems: [SettingsProblem]) -> String {
         let rest = problems.count - mostListed
-        let listed = problems.prefix(mostListed).map(\.description)  // guard: configuration-problems
+        let listed = problems.prefix(mostListed).map(\.description)
         return (listed + (rest > 0 ? ["and \(rest) more problems"] : [])).joined(separator: "\n")
     }
 }

@@ -33,7 +33,7 @@ public final class LoopTimer {
     /// Clears the timer, and removes it from the queue.
     public func cancel() {
         deadline = nil
-        loop.timers.remove(self)  // guard: cancelled-deadlines
+        loop.timers.remove(self)
     }
 
     fileprivate func fire() {

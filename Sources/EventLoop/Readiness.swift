@@ -75,7 +75,7 @@ struct PollSet: ~Copyable {
     mutating func forget(_ number: Int32, of handler: (any ReadinessHandler)?) {
         let index = Int(number)
         guard index >= 0, index < watches.count, let current = watches[index].handler,
-            handler == nil || current === handler  // guard: watch-of-another
+            handler == nil || current === handler
         else { return }
         watches[index].handler = nil
         watchword_poll_forget(descriptor, number)

@@ -78,7 +78,7 @@ extension JSON {
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 depth += 1
                 values += 1
-                if depth > limits.depth { throw .tooDeep(limit: limits.depth) }  // guard: json-depth
+                if depth > limits.depth { throw .tooDeep(limit: limits.depth) }
             case UInt8(ascii: "]"), UInt8(ascii: "}"):
                 depth -= 1
             case UInt8(ascii: ","):
@@ -87,7 +87,7 @@ extension JSON {
                 index += 1
                 continue
             }
-            if values > limits.values { throw .tooManyValues(limit: limits.values) }  // guard: json-values
+            if values > limits.values { throw .tooManyValues(limit: limits.values) }
             index += 1
         }
     }

@@ -73,7 +73,7 @@ extension ServiceSession {
         if signals.isUntaught {
             for query in KeyringWatch.queries {
                 let (unlocked, locked) = try paths(query, call)
-                signals.watch.learn(unlocked: unlocked, locked: locked)  // guard: watch-what-was-there
+                signals.watch.learn(unlocked: unlocked, locked: locked)
             }
             signals.isUntaught = false
         }

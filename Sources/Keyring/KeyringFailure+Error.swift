@@ -71,7 +71,7 @@ extension KeyringFailure {
     /// - Parameter reason: the dynamic linker's message.
     static func notLoaded(_ reason: String, hasBus: Bool) -> KeyringFailure {
         KeyringFailure(
-            hasBus ? .refused : .absent,  // guard: unloadable-keyring-is-not-absent
+            hasBus ? .refused : .absent,
             "cannot load the keyring's library: \(reason); if the package libsecret-1-0 is missing, install it")
     }
 

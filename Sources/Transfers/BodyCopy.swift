@@ -54,7 +54,7 @@ struct BodyCopy: ~Copyable {
         guard loss == nil else { return }
         if file < 0 && fitsIntoMemory(bytes.count) {
             memory += bytes
-            memoryShare?.grow(by: bytes.count)  // guard: copies-in-memory-counted
+            memoryShare?.grow(by: bytes.count)
             count += bytes.count
             return
         }
@@ -91,12 +91,12 @@ struct BodyCopy: ~Copyable {
     }
 
     private func fitsIntoMemory(_ added: Int) -> Bool {
-        count + added <= memoryBytes && memoryQuota?.hasHeadroom(with: added) ?? true  // guard: copies-in-memory
+        count + added <= memoryBytes && memoryQuota?.hasHeadroom(with: added) ?? true
     }
 
     private mutating func lose(_ reason: Loss) {
         loss = reason
-        (share, memoryShare) = (nil, nil)  // guard: disk-quota-released
+        (share, memoryShare) = (nil, nil)
         memory = []
         if file >= 0 { close(file) }
         file = -1

@@ -87,7 +87,6 @@ final class BodyDecoder {
     /// - Parameter first: the first byte behind the end of a member.
     private func beginMember(_ first: UInt8) {
         isAtEnd = false
-        // guard: garbage-behind-gzip
         isBroken = coding != .gzip || first != 0x1F || inflateReset(stream) != Z_OK
     }
 

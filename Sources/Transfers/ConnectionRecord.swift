@@ -69,7 +69,7 @@ struct ConnectionRecord {
         guard let bound else { return true }
         let shown = ServerEndPoint.hash(on: easy)
         if shown != bound { changedChannel = .some(shown) }
-        return shown == bound  // guard: ticket-on-another-channel
+        return shown == bound
     }
 
     /// Finds the record that was made at the handshake of a reused connection.

@@ -82,7 +82,6 @@ final class CurlTransfer {
     }
 
     /// Whether the last header section answers the last request: in a login by NTLM, libcurl sends several.
-    // guard: answer-before-the-request
     private var isAnswered: Bool { easy.number(CURLINFO_REQUEST_SIZE) == answeredBytes }
 
     /// Whether a part of the request, or of an unanswered request for a tunnel, may have been sent.
@@ -158,7 +157,6 @@ final class CurlTransfer {
     var largestBody: Int {
         if body.flow != nil || head.isFinal(for: job.request) { return job.request.options.maxBodyBytes }
         return head.isInBetween
-            // guard: limit-of-body-in-between
             ? EngineLimits.wholeBodyBytes : min(job.request.options.maxBodyBytes, EngineLimits.wholeBodyBytes)
     }
 
@@ -167,7 +165,7 @@ final class CurlTransfer {
         let isFinal = head.isFinal(for: job.request)
         guard let limit = ResponseBody.limit(for: job.request.options.delivery, isFinal: isFinal) else { return }
         let hasRoom = job.quotas.memory?.hasRoom(for: count) ?? true
-        guard body.bytes.count + count > limit || !hasRoom else { return }  // guard: responses-held
+        guard body.bytes.count + count > limit || !hasRoom else { return }
         if isFinal { startFlow() } else { body.startStore(job.quotas, inMemory: hasRoom) }
     }
 
@@ -222,7 +220,7 @@ final class CurlTransfer {
     func mayConnect(to address: UnsafePointer<curl_sockaddr>) -> Bool {
         // guard: address-after-resolution
         // guard: needs-new-login
-        if request.options.needsOldConnection || use == .kept(hasLogin: true) {  // guard: needs-old-connection
+        if request.options.needsOldConnection || use == .kept(hasLogin: true) {
             stopped = .connectionLost
             return false
         }
@@ -245,7 +243,7 @@ final class CurlTransfer {
         // libcurl repeats the request on another kept connection, which may have ended as well, and gives up after five.
         if case .kept(let hasLogin) = use, headers.status == 0 {
             use = .ended(hadLogin: hasLogin)
-            if hasLogin { stopped = .connectionLost }  // guard: needs-new-login-at-once
+            if hasLogin { stopped = .connectionLost }
             return false
         }
         let isLoggedIn = request.usesTunnel || !request.handshakes.isEmpty
@@ -317,7 +315,7 @@ final class CurlTransfer {
             answeredBytes = easy.number(CURLINFO_REQUEST_SIZE)
             listen(headers.status >= 200 && head.isFinalPeer)
             if head.headers.status == 401 { connections.recordEndPoint(on: easy) }
-            if use == .kept(hasLogin: true), asksForLogin {  // guard: needs-new-login-on-a-challenge
+            if use == .kept(hasLogin: true), asksForLogin {
                 stopped = .connectionLost
                 return false
             }

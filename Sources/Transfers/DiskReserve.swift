@@ -14,7 +14,7 @@ enum DiskReserve {
 
     /// Whether a file may grow by `count` bytes, on a file system of `size` bytes of which `free` are free.
     static func allows(_ count: Int, free: Int, size: Int) -> Bool {
-        free - count >= min(size / EngineLimits.diskReserveShare, EngineLimits.diskReserveBytes)  // guard: disk-reserve
+        free - count >= min(size / EngineLimits.diskReserveShare, EngineLimits.diskReserveBytes)
     }
 }
 

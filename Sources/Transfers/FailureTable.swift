@@ -25,7 +25,6 @@ extension TransferFailure {
             case CURLE_SEND_FAIL_REWIND: .requestBodyGone
             case CURLE_OUT_OF_MEMORY: .outOfMemory
             // libcurl has codes for many faults of a response, some of them surprising.
-            // guard: response-is-no-internal-error
             default: hasSent ? .malformedResponse : .internalError
             }
         let wireCause: FailureCause? =

@@ -77,7 +77,7 @@ struct HeaderLines {
     /// Assembles the line in memory that is wiped; libcurl copies it to its own memory, which is also wiped.
     private mutating func append(_ name: String, _ value: Secret) throws(TransferFailure) {
         let isClean = value.withUnsafeBytes { !$0.contains { Self.breaksLine($0) } }
-        guard isClean else { throw Self.brokenLine }  // guard: header-line-break-at-libcurl
+        guard isClean else { throw Self.brokenLine }
         try value.withTerminatedBytes(after: "\(name): ") { line throws(TransferFailure) in
             try append(line, isClean: true)
         }

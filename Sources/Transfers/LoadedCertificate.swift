@@ -74,7 +74,7 @@ final class LoadedCertificate {
     private func readCertificate(_ given: ClientCertificate) throws(TransferFailure) -> CertificateFile {
         let file = try CertificateFile(given.certificate)
         if file.bytes.withUnsafeBytes({ $0.first == 0x30 }) {
-            try file.requirePrivate()  // guard: key-file-pkcs12
+            try file.requirePrivate()
             try readPKCS12(file.bytes, given.passphrase)
         } else {
             try readCertificates(file.bytes)
@@ -102,7 +102,7 @@ final class LoadedCertificate {
         ERR_clear_error()
         let source = Passphrase(passphrase)
         key = source.lend { PEM_read_bio_PrivateKey(input, nil, $0, $1) }
-        if key != nil || source.wasAsked { try file.requirePrivate() }  // guard: key-file-pem
+        if key != nil || source.wasAsked { try file.requirePrivate() }
         guard key == nil else { return }
         throw source.wasAsked
             ? Self.wrongPassphrase
@@ -133,7 +133,7 @@ final class LoadedCertificate {
 
     /// Rejects a file with too many rounds before OpenSSL derives its keys, which cannot be interrupted.
     private static func check(rounds: UInt64) throws(TransferFailure) {
-        guard rounds > EngineLimits.derivationRounds else { return }  // guard: key-derivation-rounds
+        guard rounds > EngineLimits.derivationRounds else { return }
         throw failure(
             "deriving the key of the client certificate from its passphrase takes too many rounds (limit "
                 + "\(EngineLimits.derivationRounds)); encrypt the key again with fewer", .clientCertificateUnreadable)

@@ -30,7 +30,7 @@ struct NTLMWatch {
 
     /// Records that libcurl opens a connection, and returns whether it may.
     mutating func connect() -> Bool {
-        for index in attempts.indices { _ = attempts[index].attempt.connect() }  // guard: ntlm-one-connection
+        for index in attempts.indices { _ = attempts[index].attempt.connect() }
         return end == nil
     }
 

@@ -28,7 +28,6 @@ final class NegotiateLogin {
             var channel = gss_buffer_desc(length: bytes.count, value: bytes.baseAddress)
             return withUnsafeMutablePointer(to: &channel) { channel in
                 watchword_gss_step(
-                    // guard: ticket-names-the-channel
                     &minor, credential, &context, name, delegates ? 1 : 0, bytes.isEmpty ? nil : channel, nil, &token)
             }
         }

@@ -25,7 +25,6 @@ struct PoolTable {
     mutating func pool(for transfer: CurlTransfer) throws(TransferFailure) -> ConnectionPool {
         let request = transfer.request
         if request.identity != .none {
-            // guard: certificate-content-pool
             return try pool(of: request, certificate: transfer.connections.certificate?.content)
         }
         return request.options.delivery == .fromHeader ? try streamPool() : common

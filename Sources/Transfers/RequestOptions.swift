@@ -29,7 +29,7 @@ extension EasyHandle {
         } else {
             try set(CURLOPT_URL, request.url.text)
             // libcurl would send some targets in another form, but Digest signs them byte for byte.
-            try set(CURLOPT_REQUEST_TARGET, request.target)  // guard: request-target
+            try set(CURLOPT_REQUEST_TARGET, request.target)
         }
         try set(CURLOPT_TIMEOUT_MS, max(1, request.timeout.wholeMilliseconds))
         // A client can shorten the default timeout, but not extend it.
@@ -152,7 +152,6 @@ extension EasyHandle {
         if request.identity != .none || request.trust == .ask { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
         let isSwitched = request.options.switchesProtocol
         if request.trust == .ask || isSwitched { try set(CURLOPT_FORBID_REUSE, true) }
-        // guard: attempt-new-connection
         if request.trust == .ask || isSwitched || request.needsNewConnection { try set(CURLOPT_FRESH_CONNECT, true) }
     }
 }
@@ -168,7 +167,6 @@ extension SharedRequest {
     /// Whether libcurl's cookie engine runs. In the rounds of a login at a forwarding proxy it would take the proxy's cookies for
     /// those of the server.
     var usesCookies: Bool {
-        // guard: cookies-of-a-proxy-that-logs-in
         value.options.keepsCookies && !value.options.opensTunnel
             && (isTunnelled || !handshakes.contains { $0.target == .proxy })
     }
@@ -182,7 +180,7 @@ extension SharedRequest {
         let marksConnections =
             value.trust.isException || value.clientCertificate != nil || !handshakes.isEmpty
             || value.refusesCertificateRequest
-        guard value.identity != .none || !marksConnections else {  // guard: identity-needed
+        guard value.identity != .none || !marksConnections else {
             throw TransferFailure(.internalError, "request with connection state but without an identity")
         }
         let isClear = handshakes.allSatisfy { handshake in

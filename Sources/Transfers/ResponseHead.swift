@@ -78,7 +78,6 @@ struct ResponseHead {
         }
         guard isFinalPeer, !isInBetween, !(headers.status == 417 && request.announcesBody) else { return false }
         // The body must not be used before its proof was checked, and the login not be stored.
-        // guard: rspauth-over-the-body
         return !request.proofs.contains { $0.coversBody(headers.fields) } || isTooLargeForProof
     }
 
@@ -100,8 +99,7 @@ struct ResponseHead {
     var isSwitch: Bool { headers.status == 101 && isFinalPeer }
 
     /// Whether it does so although the request has not asked for it.
-    // guard: unrequested-switch
-    var isUnrequestedSwitch: Bool { isSwitch && !switchesProtocol }
+    var isUnrequestedSwitch: Bool { isSwitch && !switchesProtocol }  // guard: unrequested-switch
 
     /// The complete interim response of the origin that is to be passed on: not 100, which concerns the body of the request, and
     /// not 101 (RFC 9110 section 15.2).

@@ -33,7 +33,6 @@ struct ResponseHeaders {
 
     /// Whether the body has at most one content coding, and one of `codings`.
     var hasSafeContentCoding: Bool {
-        // guard: response-codings
         givenCodings.count <= 1 && givenCodings.allSatisfy { Self.codings.contains($0) || $0 == "x-gzip" }
     }
 
@@ -59,7 +58,6 @@ struct ResponseHeaders {
     /// Why the header section is malformed; `nil` if it is not. The length of a response and its redirect target must be
     /// unambiguous: recipients that use different fields would see different responses (RFC 9112 section 6.3).
     var problem: String? {
-        // guard: framing-blank-behind-a-name
         if hasHiddenField { return "a blank follows the name of a field that decides its length or a login" }
         var length: Substring?
         for field in fields where field.isNamed("Content-Length") {
@@ -70,7 +68,6 @@ struct ResponseHeaders {
             }
             for part in field.value.split(separator: ",", omittingEmptySubsequences: false) {
                 let number = part.trimmingBlanks
-                // guard: framing-length-number
                 guard number.isNumber else {
                     return "its Content-Length is not a number"
                 }
@@ -81,9 +78,7 @@ struct ResponseHeaders {
             }
         }
         // libcurl would take a larger one for no length (RFC 9110 section 8.6).
-        // guard: framing-length-limit
         if let length, Int64(length) == nil { return "its Content-Length is too large" }
-        // guard: framing-locations
         guard (300...399).contains(status), fields.values(of: "Location").count > 1 else { return nil }
         return "it has several Location fields"
     }
@@ -91,7 +86,7 @@ struct ResponseHeaders {
     /// Adds one line, which includes its line end. Returns `false` if the section is too large.
     mutating func append(_ line: UnsafeRawBufferPointer) -> Bool {
         bytes += line.count
-        guard bytes <= EngineLimits.headerBytes else { return false }  // guard: response-header-bytes
+        guard bytes <= EngineLimits.headerBytes else { return false }
         let text = line.trimmed
         isAtStart = false
         if isComplete || fields.isEmpty, text.starts(with: "HTTP/".utf8) {

@@ -23,7 +23,7 @@ enum ServerEndPoint {
         X509_get_signature_info(certificate, &algorithm, nil, nil, nil)
         // MD5 and SHA-1 are replaced by SHA-256 (section 4.1). For a signature without a hash, such as Ed25519, the binding is
         // undefined; SHA-256 is used, because otherwise the choice of certificate could turn the binding off.
-        let isReplaced = [NID_md5, NID_sha1, NID_undef].contains(algorithm)  // guard: broken-hash-replaced
+        let isReplaced = [NID_md5, NID_sha1, NID_undef].contains(algorithm)
         guard let function = isReplaced ? EVP_sha256() : EVP_get_digestbyname(OBJ_nid2sn(algorithm)) else { return nil }
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0

@@ -34,7 +34,6 @@ final class TokenModule: Sendable {
         /// its own PIN and try counter.
         mutating func record(_ present: [PresentToken]) {
             self.present = present
-            // guard: pin-of-another-token-of-that-name
             pins = pins.filter { name, known in Set(meant(by: name).map(\.identity)) == known.tokens }
         }
     }

@@ -62,7 +62,7 @@ struct TokenURI {
             let isLoggedIn = pins[token]?.right != nil
             let meant = tokens.meant(by: token)
             let identities = Set(meant.map(\.identity))
-            if !isLoggedIn { try Self.checkTries(of: meant, &tokens) }  // guard: pin-tries-across-fetches
+            if !isLoggedIn { try Self.checkTries(of: meant, &tokens) }
             let key = try pin.withTerminatedBytes { text throws(TransferFailure) in
                 watchword_token_key(engine, "\(path);type=private", text)
             }

@@ -242,7 +242,6 @@ public final class TransferEngine {
         // Removed first, so that the last callback of libcurl does nothing.
         transfer.pool.take()?.remove(transfer)
         transfer.close()
-        // guard: ntlm-unfinished-connection
         if transfer.head.ntlm.isUnfinished(after: outcome) { pools.forget(transfer.request.identity) }
         planClosing()
     }

@@ -19,7 +19,6 @@ extension CurlTransfer {
 
     private func result(_ code: CURLcode) -> TransferPort.Outcome {
         // The challenge or the redirect counts, not its body.
-        // guard: body-in-between
         let isHeadEnough = head.isIntermediate && !body.isDelivered
         if let stopped, !(isHeadEnough && stopped.isOfBody) { return .failure(stoppedFailure(stopped)) }
         if code != CURLE_OK && connections.hasStrayInput { return .failure(strayInput) }
@@ -33,7 +32,6 @@ extension CurlTransfer {
         if code != CURLE_OK && isRefusedTunnel {
             guard headers.status == 407, easy.connectStatus == 407 else { return .failure(refusedTunnel) }
             // If the header section is incomplete, further schemes may have been offered in the missing part.
-            // guard: connect-refusal-complete
             return headers.isComplete ? .success(response(isFromProxy: true)) : .failure(failure(code))
         }
         guard code == CURLE_OK || isHeadEnough else { return .failure(failure(code)) }
@@ -57,7 +55,7 @@ extension CurlTransfer {
                     "\(request.url.origin.text) did not prove that it is the service of the Kerberos ticket; check whether the connection is intercepted",
                     cause: .serverProofWrong))
         }
-        if let failure = wrongProof { return .failure(failure) }  // guard: rspauth-of-open-body
+        if let failure = wrongProof { return .failure(failure) }
         let isAtEnd = body.flow == nil || body.isDelivered
         let bodyProblem = isAtEnd ? self.bodyProblem(code) : nil
         if let bodyProblem, !isHeadEnough { return .failure(bodyProblem) }

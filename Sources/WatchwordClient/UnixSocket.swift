@@ -15,7 +15,7 @@ package struct UnixSocket: ~Copyable, Sendable {
             throw .cannotStart(
                 reason: "the socket path \(path) is longer than \(SocketLocation.longestPath) bytes")
         }
-        try SocketTrust.checkDirectory(of: location)  // guard: client-directory
+        try SocketTrust.checkDirectory(of: location)
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .cannotStart(reason: String(cString: strerror(errno))) }
         var address = sockaddr_un()

@@ -51,7 +51,6 @@ public struct Netrc {
                 if machine == nil { record(Skipped(line: word.line, reason: "the host is not UTF-8 text")) }
             case .login where user == nil:
                 user = value.text.map { ExactText($0) }
-                // guard: netrc-user-text
                 if user == nil { record(Skipped(line: word.line, reason: "the user is not UTF-8 text")) }
             case .password where password == nil: password = value.secret
             case .login, .password: record(Skipped(line: word.line, reason: "a second login or password"))
@@ -69,7 +68,7 @@ public struct Netrc {
             switch word.keyword {
             case .machine?, .default?:
                 entry.map { add($0) }
-                entry = Entry(line: word.line, isDefault: word.keyword == .default)  // guard: import-of-a-default
+                entry = Entry(line: word.line, isDefault: word.keyword == .default)
                 if word.keyword == .machine { entry?.take(words.nextValue(of: .machine), of: word, .machine) }
             case .macdef?: words.skipMacro()
             case let keyword?:
@@ -86,7 +85,7 @@ public struct Netrc {
 
     private mutating func add(_ entry: Entry) {
         guard !entry.isDefault else { return skip(entry.line, "default: a login for all hosts is not stored") }
-        if let fault = entry.fault { return skipped.append(fault) }  // guard: netrc-fault
+        if let fault = entry.fault { return skipped.append(fault) }
         guard let machine = entry.machine, !machine.isEmpty else { return skip(entry.line, "no host") }
         guard let user = entry.user, !user.isEmpty else { return skip(entry.line, "no login") }
         guard let password = entry.password, !password.isEmpty else { return skip(entry.line, "no password") }
@@ -137,7 +136,7 @@ private struct NetrcWords {
     /// Returns the next word at a place where a keyword is expected, and where a word that begins with `#` starts a comment.
     mutating func nextOfEntry() -> Word? {
         while let word = next() {
-            guard word.beginsWithHash else { return word }  // guard: netrc-comment-in-line
+            guard word.beginsWithHash else { return word }
             skipLine()
         }
         return nil

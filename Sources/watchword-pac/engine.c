@@ -28,7 +28,6 @@ static void *change(void *block, size_t size) {
         free(start);
         return NULL;
     }
-    // guard: pac-memory
     if (size > ENGINE_BYTES || used - before + size > ENGINE_BYTES) return NULL;
     char *next = realloc(start, size + HEADER);
     if (!next) return NULL;
@@ -112,7 +111,6 @@ static duk_ret_t describe(duk_context *context, void *data) {
     int place = 0;
     const char *construct =
         is_syntax && failure->script ? syntax_later_construct(failure->script->text, failure->script->length, &place) : NULL;
-    // guard: pac-construct-named
     if (construct && (line == 0 || place <= line))
         snprintf(whole, sizeof whole, "line %d: %s is not supported; write ECMAScript 5", place, construct);
     else if (line > 0) snprintf(whole, sizeof whole, "line %d: %s", (int)line, message);

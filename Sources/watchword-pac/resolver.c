@@ -147,7 +147,7 @@ void resolver_begin(void) {
 /// starts a new one.
 static bool receive(char *addresses) {
     struct pollfd entry = {.fd = peer, .events = POLLIN};
-    if (poll(&entry, 1, milliseconds_left()) <= 0) return false;  // guard: pac-resolver-time
+    if (poll(&entry, 1, milliseconds_left()) <= 0) return false;
     const ssize_t length = read(peer, addresses, RESOLVER_BYTES - 1);
     if (length <= 0) _exit(1);
     addresses[length] = '\0';

@@ -18,7 +18,7 @@ final class CommandRunner: CommandPort {
 
     func password(from command: CredentialCommand, completion: @escaping @Sendable (Secret?) -> Void) {
         let mayRun = running.withLock { running in
-            guard running < Limits.credentialCommands else { return false }  // guard: commands-at-once
+            guard running < Limits.credentialCommands else { return false }
             running += 1
             return true
         }
@@ -45,7 +45,7 @@ final class CommandRunner: CommandPort {
     /// Ends the running commands. Waits for that at most a second.
     func shutDown() {
         isStopping.store(true, ordering: .relaxed)
-        _ = threads.wait(timeout: .now() + 1)  // guard: commands-end-with-the-broker
+        _ = threads.wait(timeout: .now() + 1)
     }
 
     private func report(_ problem: CommandProblem, _ command: CredentialCommand) {
@@ -88,7 +88,7 @@ private struct RunningCommand: ~Copyable {
             isOver = isOver || hasExited
         }
         // Before the process is reaped: afterwards its ID may belong to another group.
-        kill(-pid, SIGKILL)  // guard: command-is-ended
+        kill(-pid, SIGKILL)
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
         guard !line.isTooLong else {
@@ -97,7 +97,7 @@ private struct RunningCommand: ~Copyable {
         guard isOver else {
             throw CommandProblem("it did not end within \(Limits.credentialCommand), or the broker is stopping")
         }
-        guard status == 0 else {  // guard: command-that-fails
+        guard status == 0 else {
             let code = (status >> 8) & 0xFF
             throw CommandProblem(
                 status & 0x7F == 0 ? "it exited with status \(code)" : "it was ended by signal \(status & 0x7F)")

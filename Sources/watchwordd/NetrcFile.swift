@@ -70,7 +70,7 @@ final class NetrcFile: NetrcPort {
     private func report(_ problem: String) {
         let isNews = state.withLock { state in
             defer { state.problem = problem }
-            return state.problem != problem  // guard: netrc-logged-once
+            return state.problem != problem
         }
         if isNews { log.warning("the netrc file cannot be used", metadata: ["reason": "\(problem)"]) }
     }
@@ -150,7 +150,7 @@ private enum NetrcContent {
         if status.st_uid != geteuid() {
             return "\(path) belongs to user \(status.st_uid); replace it with a file of your own"
         }
-        if status.st_mode & 0o077 != 0 {  // guard: netrc-mode
+        if status.st_mode & 0o077 != 0 {
             let mode = String(status.st_mode & 0o7777, radix: 8)
             return "other users have access to \(path) (mode 0\(mode)); run \"chmod 600\" on it"
         }

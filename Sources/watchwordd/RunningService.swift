@@ -197,10 +197,10 @@ final class RunningService {
             let challengeDeadline = challengeDeadline
             audit?.configure(isEnabled: settings.auditEnabled, limits: AuditLimits(settings))
             keyring.setCallLimit(settings.keyringCall)
-            netrc.check(settings.netrcFile)  // guard: netrc-checked-at-reload
+            netrc.check(settings.netrcFile)
             broker.assumeIsolated { $0.reconfigure { $0.apply(settings, challengeDeadline: challengeDeadline) } }
             log.notice("configuration reloaded", metadata: ["file": "\(source.path ?? "none")"])
-            reportProblems(of: settings)  // guard: oauth-secret-reported-at-reload
+            reportProblems(of: settings)
             let options = settings.optionsThatNeedRestart(since: started)
             if options.isEmpty { return settings.fileProblems.isEmpty ? .applied : .lacksFile }
             log.warning(

@@ -17,7 +17,7 @@ struct ServiceManager: Sendable {
     init(sockets: InheritedSockets?, isStartedByClient: Bool) {
         let environment: (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
         self.sockets = sockets
-        guard !isStartedByClient, let path = environment("NOTIFY_SOCKET") else {  // guard: notify-of-another
+        guard !isStartedByClient, let path = environment("NOTIFY_SOCKET") else {
             (notifier, watchdogInterval, problem) = (nil, nil, nil)
             return
         }

@@ -110,7 +110,6 @@ private enum ScriptFile {
             throw problem(path, number)
         }
         let status = file.status
-        // guard: pac-file-mode
         guard [0, geteuid()].contains(status.st_uid), status.st_mode & 0o022 == 0 else {
             throw UpstreamFailure(
                 "other users can change the PAC file \(path); check its contents and owner, then run: chmod go-w '\(path)'"

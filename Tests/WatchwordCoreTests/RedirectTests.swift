@@ -245,15 +245,6 @@ import WatchwordProtocol
         }
     }
 
-    @Test func numberAndSizeAreLimited() throws {
-        let fits = Array(repeating: HeaderField("X", "y"), count: Limits.requestHeaderFields)
-        #expect(try HeaderPolicy.checked(fits) == fits)
-        #expect(throws: FetchFailure.self) { try HeaderPolicy.checked(fits + [HeaderField("X", "y")]) }
-        let large = HeaderField("X", String(repeating: "y", count: Limits.requestHeaderBytes - 1))
-        #expect(try HeaderPolicy.checked([large]) == [large])
-        #expect(throws: FetchFailure.self) { try HeaderPolicy.checked([large, HeaderField("X", "")]) }
-    }
-
     @Test(arguments: [
         "", "GE T", "GET\r\n", "CONNECT", "TRACE", "TRACK", "connect", "Trace", "track",
         String(repeating: "A", count: 33),

@@ -40,7 +40,6 @@ class Installation:
         # guard: install-list-paths
         if os.path.normpath(path) != path or not path.startswith("/") or path.startswith("//"):
             return False
-        # guard: install-list-roots
         return any(path.startswith(root) or is_folder and root.startswith(path + "/") for root in self.roots)
 
     @staticmethod
@@ -88,7 +87,7 @@ class Installation:
 
     def _keep(self):
         text = "".join(f"{kind} {value} {path}\n" for path, (kind, value) in sorted(self.known.items()))
-        self.tree.write(self.list_path, text.encode("utf-8", "surrogateescape"), 0o644)  # guard: install-mode
+        self.tree.write(self.list_path, text.encode("utf-8", "surrogateescape"), 0o644)
 
     # Removing
 

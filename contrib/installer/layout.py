@@ -73,7 +73,7 @@ class Folders:
             if os.path.normpath(path) != path or path in ("/", "//") or path.startswith("//"):
                 return f"{path!r} is not a valid folder; use an absolute path below /"
             for character in path:
-                if character in _MARKS or unicodedata.category(character)[0] in "CZ":  # guard: install-prefix
+                if character in _MARKS or unicodedata.category(character)[0] in "CZ":
                     name = unicodedata.name(character, f"U+{ord(character):04X}")
                     return (f"{path!r} contains {character!r} ({name}), which has a special meaning in units, desktop entries "
                             "or lists; choose another --prefix")

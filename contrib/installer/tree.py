@@ -67,7 +67,7 @@ class Tree:
             except OSError as problem:
                 raise Refused(f"{self.full(path)} is not read: {problem.strerror}; check it, and remove it") from None
             self._check_owner(facts, self.full(path))  # guard: install-list-owner
-            if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1:  # guard: install-list-names
+            if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1:
                 raise Refused(f"{self.full(path)} is not read: it is not a regular file with a single link; check it, and remove it")
             return content.decode("utf-8", "surrogateescape")
 
@@ -111,7 +111,6 @@ class Tree:
         """Renames a file to its first free `.set-aside` name; returns the new path."""
         with self._folder_of(path, must_be=True) as (folder, name):
             endings = itertools.chain([".set-aside"], (f".set-aside.{number}" for number in itertools.count(1)))
-            # guard: install-set-aside
             ending = next(ending for ending in endings if not _is_there(name + ending, folder))
             os.rename(name, name + ending, src_dir_fd=folder, dst_dir_fd=folder)
             return path + ending

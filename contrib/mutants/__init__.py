@@ -2,8 +2,12 @@
 
 A guard is marked in the code by `// guard: NAME` (`#` in Python and shell) at the end of its line, or on a line of its own above it;
 several names are separated by commas. Its entry is (name, text, replacement, tests). The text occurs once in the marked line;
-STATEMENT means the whole statement that starts there. The tests are a filter for `swift test`, or a file for pytest. The result
-must compile without warnings. For a file format without comments, a fifth element names the file.
+STATEMENT means the whole statement that starts there, and BODY all that is in the function or property that is declared there. The
+tests are a filter for the unit tests, or a file for pytest if only end-to-end tests reach the code. The result must compile without
+warnings. For a file format without comments, a fifth element names the file.
+
+A guard is here if its removal breaks a security rule or a promise of SEMANTICS.md, SECURITY.md or README, once for each rule and
+place. Limits have tables of tests instead: LimitTests, and those of the quotas.
 """
 
 from .connections import ADDRESSES, BROKER, CONNECTIONS, KEYRING, MEMORY, MESSAGES, NTLM, SERVICE_MANAGER
@@ -19,7 +23,7 @@ from .oauth import OAUTH, OAUTH_CONFIGURATION
 from .prompts import PROMPTS
 from .upstreams import UPSTREAMS
 from .waiting import WAITING
-from .statement import STATEMENT
+from .statement import BODY, STATEMENT
 
 GROUPS = {
     "redirects": REDIRECTS, "requests": REQUESTS, "challenges": CHALLENGES, "session": SESSION, "connections": CONNECTIONS,

@@ -1,3 +1,3 @@
-"""The marker for a whole statement, used in place of a text."""
+"""The markers for a whole statement and for the body of a function, used in place of a text."""
 
-STATEMENT = None
+STATEMENT, BODY = None, ...

@@ -38,7 +38,7 @@ final class BodyDesk {
         bodies[connection.id, default: OpenBodies(connection.quotas.bodies)].add(
             OpenBodies.Entry(
                 transfer: transfer, result: steps == nil ? nil : result, token: steps?.token, source: fetch.source,
-                proofs: fetched.proofs, share: response.share),  // guard: whole-bodies-as-handles
+                proofs: fetched.proofs, share: response.share),
             for: name)
         fetch.source = nil
         let id = connection.id
@@ -100,9 +100,9 @@ final class BodyDesk {
         case .success(let part):
             let result = FetchReadResult(data: part.bytes, offsetBytes: part.offset, isAtEnd: part.isAtEnd)
             connection.complete(call, .success(result))
-            clients.checkReplies(of: connection)  // guard: reads-checked
+            clients.checkReplies(of: connection)
             // In the same turn, because the client may send its next request at once.
-            if part.isAtEnd { bodyEnded(name, .success(part.offset + part.bytes.count), of: id) }  // guard: read-at-end
+            if part.isAtEnd { bodyEnded(name, .success(part.offset + part.bytes.count), of: id) }
         case .failure where bodies[id]?[name] == nil:
             connection.complete(call, .failure(noBody(name)))
         case .failure(let failure):
@@ -185,7 +185,6 @@ final class BodyDesk {
     func makeStream(_ body: AttachedBody, storesCopy: Bool, for connection: ClientConnection) -> RequestStream {
         let quotas = connection.quotas
         let source = transfers.makeSource(
-            // guard: copies-in-memory-of-a-connection, disk-quota-uploads
             size: body.sizeBytes, storesCopy: storesCopy, memory: quotas.requests, disk: quotas.disk)
         return RequestStream(source: source, size: body.sizeBytes)
     }

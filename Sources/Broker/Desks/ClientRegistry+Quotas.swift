@@ -11,7 +11,7 @@ extension ClientRegistry {
     /// exceeded, closes the connection with the most incomplete input.
     func recordIncompleteMessage(of connection: ClientConnection) {
         connection.recordIncompleteBytes()
-        if let shortage = connection.quotas.messages.shortage(for: 0) {  // guard: messages-together
+        if let shortage = connection.quotas.messages.shortage(for: 0) {
             let largestConsumer = largestConsumer(shortage.holder, of: connection, in: \.messages)
             context.log.warning(
                 "incomplete messages above quota; closing the connection with the most",
@@ -47,7 +47,7 @@ extension ClientRegistry {
     private func checkSender(_ connection: ClientConnection) {
         guard let unfinished = connection.backlog.unfinished, let count = connection.unfinishedCount else { return }
         let limit = Limits.messageTime + .seconds(count / Limits.messageBytesPerSecond)
-        guard context.now - unfinished.since > limit else { return }  // guard: message-time
+        guard context.now - unfinished.since > limit else { return }
         connection.backlog.unfinished = nil
         context.log.warning("incomplete message timed out", metadata: ["pid": "\(connection.peer.pid)"])
         connection.abortConnection(
@@ -58,7 +58,7 @@ extension ClientRegistry {
     /// Checks the quotas for another fetch with `count` bytes of request data.
     /// - Throws: `busy` if there are too many unanswered fetches or too much request data.
     func checkRoom(for count: Int, of connection: ClientConnection) throws(RPCError) {
-        if let shortage = connection.quotas.fetches.shortage(for: 1) {  // guard: fetches-together
+        if let shortage = connection.quotas.fetches.shortage(for: 1) {
             throw RPCError(
                 .busy,
                 "too many unanswered fetches for \(shortage.holder) (limit \(shortage.limit)); wait for replies"
@@ -93,7 +93,7 @@ extension ClientRegistry {
         context.log.warning(
             "unread output above quota; closing the connection with the most",
             metadata: ["bytes": "\(shortage.usage)", "pid": "\(largestConsumer.peer.pid)"])
-        largestConsumer.abandon()  // guard: replies-sent-away
+        largestConsumer.abandon()
     }
 
     /// Returns the connection that uses most of an exceeded quota, in the program that uses most of it. This need not
@@ -101,7 +101,7 @@ extension ClientRegistry {
     private func largestConsumer(
         _ holder: Quota.Holder, of connection: ClientConnection, in kind: KeyPath<ClientQuotas, Quota>
     ) -> ClientConnection {
-        guard holder != .connection else { return connection }  // guard: greatest-of-program
+        guard holder != .connection else { return connection }
         func isLess(_ left: ClientQuotas, _ right: ClientQuotas) -> Bool {
             left[keyPath: kind].usage < right[keyPath: kind].usage
         }

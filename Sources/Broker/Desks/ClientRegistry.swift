@@ -32,7 +32,7 @@ final class ClientRegistry {
         let id = ConnectionID(value: lastConnection)
         let tag = ProgramTag(value: lastConnection)
         let limits = context.options.quotaLimits
-        // guard: held-by-program, held-by-program-of-others
+        // guard: held-by-program
         let program = programs[peer.pid] ?? left() ?? ClientProgram(tag, limits, within: allPrograms)
         programs[peer.pid] = program
         program.connectionCount += 1
@@ -45,7 +45,6 @@ final class ClientRegistry {
     func remove(_ id: ConnectionID) -> ClientConnection? {
         guard let connection = connections.removeValue(forKey: id) else { return nil }
         connection.program.connectionCount -= 1
-        // guard: held-until-last-connection
         if connection.program.connectionCount == 0 { programs[connection.peer.pid] = nil }
         audit.forget(connection)
         context.log.debug(
@@ -97,7 +96,7 @@ final class ClientRegistry {
         guard connection.profile.agent == nil else {
             throw RPCError(.invalidRequest, "this connection is already an agent")
         }
-        guard connections.values.count(where: { $0.profile.agent != nil }) < Limits.agents else {  // guard: agents
+        guard connections.values.count(where: { $0.profile.agent != nil }) < Limits.agents else {
             throw RPCError(.busy, "too many agents (limit \(Limits.agents)); unregister one first")
         }
         lastAgent += 1

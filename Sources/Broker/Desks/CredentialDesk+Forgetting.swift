@@ -28,7 +28,6 @@ extension CredentialDesk {
         let (count, orders) = fetches.change { $0.forget(number: number, pattern: nil, of: connection.id.tag) }
         fetches.perform(orders, connection.cause)
         guard count > 0 else { throw RPCError.unknownCredential(CredentialID.session(number)) }
-        // guard: oauth-forget-token
         guard let token = listed.first(where: { $0.id == .session(number) && $0.kind == .token }) else { return count }
         let space = token.pattern
         let origin = SpacePattern(scheme: space.scheme, host: space.host, port: space.port)
@@ -36,7 +35,6 @@ extension CredentialDesk {
         fetches.desks.tokens.forget(
             of: call.connection.tag,
             where: { place, _ in
-                // guard: oauth-forget-one-login
                 origin.contains(place.pattern) && PathRange.path(place.path, covers: path)
             }, completion: reference.direct { $0.clients.complete(call, $1.map { _ in count }) })
         return nil

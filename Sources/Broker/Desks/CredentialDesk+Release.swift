@@ -16,7 +16,7 @@ extension CredentialDesk {
             )
         }
         let query = params.pattern.authenticationMethod == .bearer ? tokenQuery(params, call.connection) : nil
-        if let query, let refused = params.refusedToken {  // guard: oauth-refused-token
+        if let query, let refused = params.refusedToken {
             let mark = TokenMark(refused, for: query.url.origin)
             fetches.perform(fetches.change { $0.forget(mark) }, connection.cause)
         }
@@ -116,7 +116,7 @@ extension CredentialDesk {
                 "the configuration does not release passwords for \(DisplayURL.host(pattern.host.string)) to \(program.shortened); to allow it, set credentials.hand-out = [\"\(program.shortened) \(DisplayURL.host(pattern.host.string))\"]"
             )
         }
-        guard process?.runsFile(program) == true else {  // guard: release-file
+        guard process?.runsFile(program) == true else {
             throw RPCError(
                 .denied,
                 "passwords are released only to programs of this system; this process runs another file with the path \(program.shortened)"

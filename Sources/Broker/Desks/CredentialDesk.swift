@@ -169,7 +169,7 @@ final class CredentialDesk {
     func answer<M: Method>(
         _ call: Call<M>, _ result: M.Result, whenStoredBy port: (any LastingPort)?
     ) -> M.Result? {
-        guard let port else { return result }  // guard: revoked-when-written
+        guard let port else { return result }
         port.whenStored(
             reference.callback { desk, failure in
                 let error = failure.map { RPCError(.internalError, "\($0); effective only until the broker ends") }

@@ -195,7 +195,7 @@ final class KeyringDesk {
         guard let keyring else { return }
         openChanges += 1
         keyring.remove(
-            item, ifSecretIs: KeyringSecret.text(of: credential),  // guard: keyring-removes-whole-secret
+            item, ifSecretIs: KeyringSecret.text(of: credential),
             completion: reference.callback { $0.discarded($1, user: credential.user, cause) })
     }
 

@@ -65,7 +65,7 @@ final class ScriptLoader {
             }
             switch Self.script(outcome, url) {
             // The answer may be something else, such as the page of a captive portal.
-            case .success(let script): port.check(script, completion: completion)  // guard: pac-checked
+            case .success(let script): port.check(script, completion: completion)
             case .failure(let failure): completion(.failure(failure))
             }
         }

@@ -65,13 +65,11 @@ final class SessionDesk {
         let before = context.options
         change(&context.options)
         let options = context.options
-        // guard: netrc-changed-by-reload
         if options.netrcFile != before.netrcFile || options.credentialCommands != before.credentialCommands {
             fetches.change { $0.netrcChanged() }
         }
-        // guard: oauth-former-rules
         if options.oauthRules != before.oauthRules { fetches.desks.tokens.rulesChanged(before.oauthRules) }
-        if options.sharing != before.sharing {  // guard: reload-sharing
+        if options.sharing != before.sharing {
             let cleared = fetches.change { $0.setSharing(options.sharing) }
             sessionCleared(cleared, because: "sharing.session has changed")
         }

@@ -57,7 +57,6 @@ final class UpstreamDesk {
     func find(_ origin: Origin, for fetch: RunningFetch) {
         waiting[origin, default: []].append(fetch.id)
         fetches.beginWait(of: fetch)
-        // guard: upstream-asked-once
         if waiting[origin]?.count == 1 { find(origin) }
     }
 
@@ -73,7 +72,6 @@ final class UpstreamDesk {
         results.record(result, for: origin, isForgeable: isForgeable, now: context.now)
         report(result)
         resume(origin)
-        // guard: upstream-busy-not-kept
         if case .failure(let failure) = result, failure.isBusy { results.forget(origin) }
     }
 
@@ -125,7 +123,7 @@ final class UpstreamDesk {
                 throw UpstreamFailure(
                     "the desktop discovers its PAC file in the network (WPAD), which is not supported; set proxy.pac")
             }
-            guard ScriptURL.isValid(url) else {  // guard: desktop-script-url
+            guard ScriptURL.isValid(url) else {
                 throw UpstreamFailure(
                     "the desktop's URL of a PAC file does not begin with file:///, http:// or https://, or contains a user; correct autoconfig-url"
                 )

@@ -31,13 +31,12 @@ final class FetchMethods {
 
     /// `fetch/start`: the call is answered at once, and notifications follow.
     func start(_ params: FetchRunParams, _ call: Call<FetchStart>, from connection: ClientConnection) throws {
-        // guard: fetches-in-steps
         guard connection.quotas.bodies.usage + connection.fetches.count < Limits.openBodies else {
             throw RPCError(
                 .busy,
                 "too many fetches and unread bodies on this connection (limit \(Limits.openBodies)); finish one first")
         }
-        try clients.checkRoomForBody(of: connection)  // guard: bodies-in-steps-together
+        try clients.checkRoomForBody(of: connection)
         let fetch = try makeFetch(params, of: connection, inSteps: true)
         fetch.owner = RunningFetch.Owner(
             connection: connection.id, call: nil, requestID: connection.requestID(of: call.id))
@@ -69,7 +68,6 @@ final class FetchMethods {
         var params = FetchRunParams(request)
         let client = request.usesCredentials ? connection : nil
         // A sandboxed program could log in with an account of its own, which others would then use.
-        // guard: oauth-service-login-of-a-sandbox
         if client?.isConfined == true, params.interaction == .ownClient { params.interaction = .agent }
         var plan = try FetchPlan(
             params, subscription: client.flatMap { $0.isSubscribed ? $0.profile.subscription : nil })
@@ -77,7 +75,7 @@ final class FetchMethods {
         plan.options.delivery = .whole
         (plan.mayNameFiles, plan.isLoginStep) = (false, true)
         // A code or a refresh token that arrives twice ends the login.
-        plan.needsNewConnection = request.body != nil  // guard: oauth-sent-once
+        plan.needsNewConnection = request.body != nil
         try context.rules.hosts.check(plan.url.origin)
         let id = fetches.change {
             $0.add(plan, of: client?.id.tag ?? .broker, program: client?.program.tag, client.map(currentSubject))
@@ -104,7 +102,7 @@ final class FetchMethods {
         adapt: (inout FetchPlan) -> Void = { _ in }
     ) throws -> RunningFetch {
         let subscription = connection.isSubscribed ? connection.profile.subscription : nil
-        try clients.checkRoom(for: params.chargedBytes, of: connection)  // guard: requests-held
+        try clients.checkRoom(for: params.chargedBytes, of: connection)
         var plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps, url: url)
         guard inSteps || params.attachedBody == nil else {
             throw InvalidParams("params.body of type attach is valid only in fetch/start, which returns a token for it")
@@ -127,7 +125,6 @@ final class FetchMethods {
         let storesCopy = !plan.canResendBody && !plan.options.switchesProtocol
         let stream = params.attachedBody.map { bodies.makeStream($0, storesCopy: storesCopy, for: connection) }
         if let stream { plan.body = .stream(stream) }
-        // guard: answer-of-the-program
         let (program, subject) = (connection.program.tag, currentSubject(of: connection))
         let id = fetches.change { $0.add(plan, of: connection.id.tag, program: program, subject) }
         var delivery = plan.subscription?.delivery ?? .none

@@ -32,7 +32,7 @@ extension FetchRouter {
         let body = response.response.body
         let isInline =
             openBody == nil && fetch.steps == nil && body.count <= fetch.params.maxInlineBodyBytes
-            && connection.hasRoom(forBody: body.count)  // guard: handles-for-who-does-not-read
+            && connection.hasRoom(forBody: body.count)
         let result = FetchRunResult(
             fetchID: name, status: response.response.status, reason: response.response.reason,
             url: response.url.text,
@@ -44,7 +44,7 @@ extension FetchRouter {
             challengeTime: fetch.challengeTime)
         if fetch.steps != nil { connection.notify(.fetchHeaders, result.headersJSON(owner.requestID)) }
         if !isInline {
-            do throws(RPCError) { try clients.checkRoomForBody(of: connection) } catch {  // guard: open-bodies
+            do throws(RPCError) { try clients.checkRoomForBody(of: connection) } catch {
                 if let openBody { ports.transfers.cancel(openBody.transfer) }
                 let text = "the request was sent, but its response is lost: \(error.message)"
                 return fail(fetch, FetchFailure(.busy, text), on: connection)

@@ -151,7 +151,7 @@ final class FetchRouter {
         desks.bodies.dropOpenBody(of: fetch)
         let id = fetch.id
         let held = fetch.owner.flatMap { clients[$0.connection]?.quotas }
-        let quotas = ResponseQuotas(memory: held?.responses, disk: held?.disk)  // guard: disk-quota-responses
+        let quotas = ResponseQuotas(memory: held?.responses, disk: held?.disk)
         let broker = reference.broker
         let report: TransferPort.Report = { event in
             broker.assumeIsolated { $0.desks.fetches.transferReported(event, of: id) }

@@ -47,7 +47,7 @@ final class FrontDesk {
     /// `front/open`.
     func open(_ params: FrontOpen, _ connection: ClientConnection) throws -> FrontOpen.Opened {
         let count = fronts.values.count { $0.opener?.program === connection.program }
-        guard count < Self.frontsOfClient else {  // guard: fronts-of-client
+        guard count < Self.frontsOfClient else {
             throw RPCError(.busy, "too many fronts of this client (limit \(Self.frontsOfClient)); close one first")
         }
         switch params.kind {
@@ -153,7 +153,6 @@ final class FrontDesk {
         guard case .ipv4(let port) = address else { throw RPCError(.notSupported, "no port for the login") }
         logins[id] = { [unowned self] answer in
             // Another name would belong to a page of another site.
-            // guard: oauth-listener-host
             if answer.request.host == "127.0.0.1:\(port)" { visit(answer) } else { self.answer(answer, .notFound) }
         }
         return (id, port)
@@ -190,7 +189,7 @@ final class FrontDesk {
         var identity = peer.identity
         // The person who opened a restricted front has given it to the programs in its container.
         if let front, front.isRestricted, let opener = front.opener { identity = opener.peer }
-        let subject = front?.subject ?? identity.subject  // guard: front-consent
+        let subject = front?.subject ?? identity.subject
         if subject != identity.subject { (identity.subject, identity.process) = (subject, nil) }
         let connection = fetches.clients.open(link, peer: identity, left: nil)
         programs[connection] = Program(link, id, isDescendant: peer.isDescendant)
@@ -275,7 +274,6 @@ final class FrontDesk {
     func failed(_ answer: FrontAnswer, _ failure: FetchFailure) {
         answer.fetch = nil
         // The program would take an answer for one on the connection on which it has logged in.
-        // guard: front-login-ends-with-its-connection
         if failure.kind == .connectionLost, programs[answer.connection]?.authorizesConnections == true {
             return finish(answer, keepsAlive: false)
         }

@@ -65,17 +65,15 @@ final class GrantStore {
         let place = Place(key: key, owner: owner)
         grants[place]?.lastUse = keyring.context.now
         let known = grants[place]
-        // guard: oauth-login-that-is-being-forgotten
         if removals[key] != nil, known?.isSaved != false { return completion(nil) }
         guard known?.isSaved != false, let port = keyring.port else { return completion(known?.grant) }
         let (kept, desk) = (known?.grant, keyring.reference)
         port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
             guard case .success(let items) = result else { return completion(kept) }
             // An item that is gone was deleted by the user; a locked one is still there.
-            // guard: oauth-readable-login-first
             if let grant = TokenGrant.first(of: key, in: items) { return completion(grant) }
             guard items.contains(where: \.isLocked) else { return completion(nil) }
-            guard mayAsk, kept == nil else { return completion(kept) }  // guard: oauth-locked-login
+            guard mayAsk, kept == nil else { return completion(kept) }
             desk.post {
                 $0.unlock(isAsked: false) { unlocked in
                     guard case .success = unlocked else { return completion(nil) }

@@ -32,7 +32,6 @@ struct RecentLogins {
 
         func counts(for query: TokenQuery, now: Duration) -> Bool {
             guard let until else { return true }
-            // guard: oauth-failed-for-those-that-wait
             return until > now && (!isOfPerson || query.since < time)
         }
     }
@@ -85,7 +84,6 @@ struct RecentLogins {
     /// Returns why no search begins now, if that is so.
     mutating func failure(of query: TokenQuery, now: Duration) -> FetchFailure? {
         if let known = failures[query.purpose], known.counts(for: query, now: now) { return known.failure }
-        // guard: oauth-fresh-token-refused
         guard query.needsLogin, query.rule.flow != .registry, let login = freshLogin(of: query, now) else { return nil }
         let failure = FetchFailure(
             .loginFailed,

@@ -84,7 +84,7 @@ struct RunningTokenSearches {
     /// Returns whether a search uses the grant now. If not, `release` returns it later.
     mutating func use(_ key: TokenGrant.Key, _ number: Int) -> Bool {
         if users[key]?.contains(number) != true { users[key, default: []].append(number) }
-        return users[key]?.first == number  // guard: oauth-one-user-of-a-grant
+        return users[key]?.first == number
     }
 
     /// Ends the use of grants by a search. Returns the next search of each.

@@ -51,7 +51,6 @@ extension TokenDesk {
         }
         for stored in meant {
             // A renewal that is under way would store the grant again.
-            // guard: oauth-renewal-of-a-forgotten-login
             endSearches { $0.resource == stored.key.resource }
             guard let grant = stored.grant else { continue }
             forgetToken(of: grant)
@@ -63,7 +62,6 @@ extension TokenDesk {
     /// Forgets what belongs to the session: all of it, or that of one origin.
     func endSession(_ origin: Origin? = nil) {
         grants.endSession(origin)
-        // guard: oauth-search-ends-with-the-session
         endSearches(storesRenewals: true) { origin == nil || $0.origin == origin }
     }
 

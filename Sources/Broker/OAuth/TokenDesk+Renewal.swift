@@ -19,7 +19,7 @@ extension TokenDesk {
         renewals[query.purpose] = nil
         // An unused token is left to expire.
         guard !context.isClosing, fetches.table.lastUse(of: token) ?? since > since,
-            context.options.oauthRules.contains(query.rule)  // guard: oauth-renewal-of-a-removed-rule
+            context.options.oauthRules.contains(query.rule)
         else { return }
         obtain(query) { [unowned self] outcome in
             if case .token(let next) = outcome { fetches.change { $0.replace(token, with: next) } }

@@ -45,7 +45,7 @@ final class TokenDesk {
         }
         // A parked fetch has no connection at which it could wait for a login.
         let mayAsk = query.mayAsk && fetch.delivery != .result
-        let opensLogin = mayAsk && recent.refusal(of: query, now: context.now) == nil  // guard: oauth-refused-login
+        let opensLogin = mayAsk && recent.refusal(of: query, now: context.now) == nil
         if let search = searches[query.purpose] {
             fetch.tokenSearch = search.number
             search.machine.mayAsk = search.machine.mayAsk || opensLogin
@@ -193,7 +193,6 @@ final class TokenDesk {
     func detach(
         _ search: RunningTokenSearch, _ outcome: TokenOutcome, storing place: RunningTokenSearch.Detachment
     ) {
-        // guard: oauth-detached-renewal
         guard search.machine.isRenewing, place != .keyring || grants.hasKeyring else { return finish(search, outcome) }
         search.detached = place
         search.machine.mayAsk = false
@@ -288,7 +287,6 @@ final class TokenDesk {
             detach(search, .failed(failure), storing: .sessionAndKeyring)
         }
         // A new table may be inside that of a token.
-        // guard: oauth-new-inner-table
         for rule in former where rules.innerPaths(of: rule) != before.innerPaths(of: rule) {
             guard let place = TokenPlace(rule.resource) else { continue }
             fetches.perform(fetches.change { $0.forgetTokens(at: place.origin) })

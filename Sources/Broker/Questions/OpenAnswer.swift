@@ -41,13 +41,12 @@ extension ClientRegistry {
     /// Notifies the respondent of the verdict of a server or proxy on the login that it supplied.
     func notify(_ verdict: LoginVerdict, of fetch: RunningFetch) {
         guard let answer = fetch.openAnswer, answer.isAbout(verdict) else { return }
-        // guard: the-outcome-is-the-servers
         notifyOutcome(verdict.isAccepted ? .accepted : .refused, user: verdict.user, of: fetch)
     }
 
     /// Sends the outcome of the last answer in this fetch to its respondent, once.
     func notifyOutcome(_ outcome: OpenAnswer.Outcome, user: ExactText? = nil, of fetch: RunningFetch) {
-        guard let answer = fetch.openAnswer else { return }  // guard: answer-outcome-notification
+        guard let answer = fetch.openAnswer else { return }
         fetch.openAnswer = nil
         self[answer.connection]?.notify(
             .authResolved,

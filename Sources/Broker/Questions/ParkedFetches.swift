@@ -12,15 +12,13 @@ struct ParkedFetches {
     func count(at connection: ConnectionID) -> Int { all.count { $0.scope.connection == connection } }
 
     /// Returns the program of a process that has a parked fetch.
-    // guard: held-while-parked
     func program(of pid: Int32) -> ClientProgram? { all.first { $0.scope.peer.pid == pid }?.scope.program }
 
     func checkRoom(for connection: ClientConnection) throws(FetchFailure) {
-        guard fetches.count < Limits.parkedFetches else {  // guard: parked-fetches
+        guard fetches.count < Limits.parkedFetches else {
             throw FetchFailure(
                 .busy, "too many parked fetches (limit \(Limits.parkedFetches)); answer one first")
         }
-        // guard: parked-of-program
         guard all.count(where: { $0.scope.peer.pid == connection.peer.pid }) < Limits.parkedFetchesOfProgram else {
             let text =
                 "too many parked fetches of this program (limit \(Limits.parkedFetchesOfProgram)); answer one first"
@@ -48,7 +46,7 @@ struct ParkedFetch {
     /// may resume only their own fetches, and only the same program may resume a fetch of a sandboxed one.
     func isFor(_ other: ClientConnection) -> Bool {
         guard scope.isSameEntrance(as: other) else { return false }
-        guard other.isConfined || scope.peer.subject.isSandboxed else { return true }  // guard: sandbox-second-halves
+        guard other.isConfined || scope.peer.subject.isSandboxed else { return true }
         return scope.isOfProgram(of: other)
     }
 }

@@ -50,7 +50,6 @@ struct PendingQuestion {
     var isForAgent: Bool { if case .agent = place { true } else { false } }
 
     /// Whether the respondent is the subscribed client rather than the handler of the fetch.
-    // guard: handler-outlives-subscription
     var isForSubscriber: Bool { if case .client = place { challenge?.isForHandler != true } else { false } }
 
     /// Returns how a challenge is delivered to its respondent.

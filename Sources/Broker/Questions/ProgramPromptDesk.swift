@@ -39,7 +39,6 @@ final class ProgramPromptDesk {
     /// A prompt counts as an unanswered fetch, and as an open challenge.
     private func checkRoom(for prompt: ProgramPrompt, of client: ClientConnection) throws(RPCError) {
         try clients.checkRoom(for: prompt.text.utf8.count, of: client)
-        // guard: open-prompts
         guard all({ $0.call.connection == client.id }).count < Limits.openChallenges else {
             let text = "too many open prompts on this connection (limit \(Limits.openChallenges)); wait for answers"
             throw RPCError(.busy, text)
@@ -75,7 +74,7 @@ final class ProgramPromptDesk {
     func deliverQueued(_ id: String, to agent: ClientConnection) {
         guard let prompt = open[id] else { return }
         do throws(RPCError) {
-            try checkProgram(prompt.program, prompt.prompt, prompt.cause)  // guard: queued-prompts-are-checked-again
+            try checkProgram(prompt.program, prompt.prompt, prompt.cause)
             deliver(id, to: agent)
         } catch {
             finish(prompt, .failure(error))
@@ -111,7 +110,6 @@ final class ProgramPromptDesk {
         close(prompt)
         audit.recordPrompt(.promptAnswered, prompt, agent) { $0.action = answer.action.rawValue }
         questions.prompts.record(answer.action, to: prompt.prompt, of: prompt.program)
-        // guard: a-prompt-can-stop-its-program
         if answer.stopsAsking { questions.stopAsking(for: prompt.program, at: agent, answered: id) }
         let result = answer.answer(to: prompt.prompt.kind)
         clients.complete(
@@ -156,7 +154,6 @@ final class ProgramPromptDesk {
 
     /// Removes a closed connection: withdraws its prompts, and passes the prompts that it had as an agent to others.
     func forget(_ connection: ClientConnection) {
-        // guard: prompts-end-with-their-client
         for prompt in all({ $0.call.connection == connection.id }) { cancel(prompt) }
         leave(connection, because: .disconnected)
     }

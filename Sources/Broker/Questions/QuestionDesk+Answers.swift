@@ -84,7 +84,6 @@ extension QuestionDesk {
         switch answer {
         case .cancel: settleTheSame(as: challenge, answer)
         // Schemes unknown to the broker are excluded, because the challenge for the next scheme looks the same.
-        // guard: a-rejection-at-an-agent-counts-for-all
         case .reject where challenge.protectionSpace.authenticationMethod != .other:
             settleTheSame(as: challenge, answer)
         case .reject, .credential, .proceed, .useDefault: break
@@ -154,7 +153,6 @@ extension QuestionDesk {
     ///   - answered: the ID of the question that was answered, which is not withdrawn.
     func stopAsking(for program: ExactText, at agent: ClientConnection, answered: String) {
         prompts.stop(program, agent.cause)
-        // guard: stopping-takes-open-questions-back
         let open = all { $0.id != answered && $0.isForAgent && fetches[$0.fetch]?.program == program }
         for question in open {
             guard self[question.id] != nil, let fetch = fetches[question.fetch] else { continue }

@@ -17,7 +17,6 @@ extension QuestionDesk {
     private func askClient(_ challenge: Challenge, for fetch: RunningFetch) {
         guard let connection = clients.owner(of: fetch),
             challenge.isForHandler
-                // guard: handler-of-who-cannot-answer
                 ? !connection.hasInputEnded : fetch.delivery == .result || connection.isSubscribed
         else { return fetches.report(.notAsked(.unsubscribed), of: fetch.id) }
         guard mayAsk(for: fetch) else { return }
@@ -84,7 +83,7 @@ extension QuestionDesk {
         // Few clients have so many fetches, and counting their challenges takes long.
         guard connection.fetches.count >= Limits.openChallenges else { return true }
         let open = connection.fetches.count { id in fetches[id].flatMap(question)?.challenge != nil }
-        guard open >= Limits.openChallenges else { return true }  // guard: open-challenges
+        guard open >= Limits.openChallenges else { return true }
         let text = "too many open challenges on this connection (limit \(Limits.openChallenges)); answer one first"
         fetches.cancel(fetch, FetchFailure(.busy, text))
         return false

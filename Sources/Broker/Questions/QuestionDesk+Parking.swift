@@ -14,7 +14,6 @@ extension QuestionDesk {
         audit.recordQuestion(challenge, for: fetch, to: connection, at: "client")
         fetch.owner = nil
         connection.fetches.remove(fetch.id)
-        // guard: parked-for-program
         fetch.usage = FetchUsage(in: connection.program.quotas, bytes: fetch.chargedBytes)
         guard let call = owner.call else { return }
         connection.complete(call, .success(.authRequired(params, resume: token)))

@@ -12,7 +12,7 @@ extension QuestionDesk {
         asked(connection.id).queue.append(id)
         // A wait in the queue of the fetch's own client is not reported, because the client has set the limit of that
         // queue.
-        if question.isForAgent { fetches.report { $0.queued(question.fetch, $1) } }  // guard: a-queue-is-a-wait
+        if question.isForAgent { fetches.report { $0.queued(question.fetch, $1) } }
         // At an agent, a question waits for the questions of other fetches, so the time limit of its fetch applies.
         let end = question.isForAgent ? fetches.table.deadline(of: question.fetch) : nil
         let limit = end.map { max(.zero, $0 - context.now) } ?? Limits.leaseWait
@@ -35,10 +35,8 @@ extension QuestionDesk {
     private func mayStillAsk(_ question: PendingQuestion) -> Bool {
         guard question.isForAgent, let fetch = fetches[question.fetch] else { return true }
         switch question.content {
-        // guard: queued-challenges-are-checked-again
         case .challenge(let challenge): return mayPrompt(about: challenge, for: fetch)
         case .consent(let request):
-            // guard: queued-consents-are-checked-again
             guard !prompts.mayConfirm(request, for: fetch.program) else { return true }
             settleConsent(question.id, nil, by: "nobody")
             return false
@@ -48,7 +46,6 @@ extension QuestionDesk {
 
     /// Delivers a question, and starts its deadline.
     private func deliver(_ question: PendingQuestion, to connection: ClientConnection) {
-        // guard: a-delivered-question-waits-no-longer
         if question.isForAgent { fetches.change { $0.delivered(question.fetch, fetches.environment) } }
         setDeadline(context.challengeDeadline(question.challenge), of: question.id)
         guard let fetch = fetches[question.fetch] else { return }

@@ -146,7 +146,6 @@ final class QuestionDesk {
         where isMeant: (PendingQuestion) -> Bool = { _ in true }
     ) {
         guard let respondent = asked[connection.id] else { return }
-        // guard: queued-questions-move-on
         let waiting = respondent.challenges.all.map(\.challengeID) + respondent.queue.waiting
         for id in waiting + respondent.requests.sorted(by: { $0.key < $1.key }).map(\.value) {
             guard let question = pending[id], isMeant(question) else { continue }

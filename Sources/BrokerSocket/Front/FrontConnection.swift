@@ -149,7 +149,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
         while true {
             switch state {
             // A program that sends requests without reading the responses has to wait.
-            case .idle where output.count >= Limit.highWaterMark: return watch()  // guard: front-unread-responses
+            case .idle where output.count >= Limit.highWaterMark: return watch()
             case .idle, .collecting: break
             case .answering where awaitsBody: break
             default: return settle()
@@ -161,7 +161,7 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
 
     private func settle() {
         // No further request can come.
-        if case .idle = state, flow.hasInputEnded { return close() }  // guard: front-half-closed
+        if case .idle = state, flow.hasInputEnded { return close() }
         switch state {
         case .idle, .collecting: timer.set(in: Limit.idle)
         case .answering: timer.set(awaitsBody || output.count > 0 ? server.loop.now + Limit.idle : nil)
@@ -212,7 +212,6 @@ final class FrontConnection: ReadinessHandler, TurnEndHandler {
 
     private func begin(_ request: FrontRequest, _ body: FrontBody) {
         guard let id = admission?.id else { return }
-        // guard: front-tunnels-and-descriptors
         guard !request.isConnect || server.hasRoomForTunnel else {
             return refuse(FrontRefusal(503, "busy", "too many connections of the broker; try again later"))
         }

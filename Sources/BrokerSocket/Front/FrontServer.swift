@@ -144,7 +144,6 @@ public final class FrontServer {
             log.warning("connection to a front refused: it comes from the broker itself")
             return false
         }
-        // guard: front-connections-of-a-program
         guard programs[pid, default: 0] < Self.connectionsOfProgram else {
             log.warning("too many connections of a program to fronts", metadata: ["pid": "\(pid)"])
             return false

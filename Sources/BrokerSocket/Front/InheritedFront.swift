@@ -11,7 +11,6 @@ struct InheritedFront {
     init(_ descriptor: Int32) throws(SocketFailure) {
         var family: Int32 = 0
         var port: UInt16 = 0
-        // guard: inherited-front-on-loopback
         guard watchword_is_listening_on_loopback(descriptor, &family, &port) != 0 else {
             throw .inheritedDescriptorNotUsable(
                 reason: "the socket named \"front\" does not listen on a TCP port of 127.0.0.1 or ::1")

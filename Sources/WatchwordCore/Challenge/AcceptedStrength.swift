@@ -64,7 +64,6 @@ struct AcceptedStrength: Sendable {
             var realm = index.map { realms.remove(at: $0) } ?? Realm(name: challenge.realm, strongest: floor)
             realm.record(challenge, at: path)
             realms.append(realm)
-            // guard: downgrade-forgotten-realms
             if realms.count > AcceptedStrength.realmsOfServer { floor = max(floor, realms.removeFirst().strongest) }
         }
     }
@@ -89,7 +88,7 @@ struct AcceptedStrength: Sendable {
     /// challenge is new; otherwise `nil`.
     func formerRealm(before challenge: AnswerableChallenge, at challenger: Challenger, path: ExactText) -> ExactText? {
         guard let site = sites[challenger], challenge.realm != nil,
-            !site.realms.contains(where: { $0.name == challenge.realm })  // guard: former-realm
+            !site.realms.contains(where: { $0.name == challenge.realm })
         else { return nil }
         let known = site.realms.compactMap { realm in
             realm.places.compactMap { $0.depth(above: path) }.max().map { (name: realm.name, depth: $0) }
@@ -102,7 +101,7 @@ struct AcceptedStrength: Sendable {
     ///
     /// A weaker scheme is not a downgrade if it was accepted at exactly this path, or in a deeper directory than every
     /// stronger scheme: some servers use different schemes within one realm.
-    func isDowngrade(
+    func isDowngrade(  // guard: downgrade
         _ challenge: AnswerableChallenge, at challenger: Challenger, path: ExactText, reach: Reach
     ) -> Bool {
         guard let site = sites[challenger] else { return false }
@@ -112,11 +111,10 @@ struct AcceptedStrength: Sendable {
         let required = others.reduce(max(own?.strongest ?? 0, reach == .server || own == nil ? site.floor : 0)) {
             max($0, $1.strongestOfPasswords)
         }
-        guard strength < required else { return false }  // guard: downgrade
+        guard strength < required else { return false }
         guard let own else { return true }
-        // guard: downgrade-not-at-the-same-path
         if own.places.contains(where: { PathRange.areSame($0.path, path) && $0.strength <= strength }) { return false }
-        if HiddenSegments.leadUp(in: path) { return true }  // guard: downgrade-hidden-segments
+        if HiddenSegments.leadUp(in: path) { return true }
         let weak = own.places.filter { $0.strength <= strength }.compactMap { $0.depth(above: path) }.max()
         let strong = (others + [own]).flatMap(\.places).filter { $0.strength > strength }
             .compactMap { $0.depth(above: path, isPossible: true) }.max()  // guard: downgrade-ambiguous-path

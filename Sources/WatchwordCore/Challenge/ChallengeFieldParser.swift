@@ -54,7 +54,7 @@ struct ChallengeFieldParser {
         if hasBlank { token68 = parseToken68() }
         if token68 != nil {
             end = position
-        } else if hasBlank {  // guard: challenge-comma-behind-scheme
+        } else if hasBlank {
             // The parameter list may begin with empty elements (RFC 9110 section 5.6.1.2).
             skipListSeparators()
             guard let parsedEnd = parseParameters(into: &parameters, end: end) else { return nil }
@@ -113,7 +113,7 @@ struct ChallengeFieldParser {
         guard bytes[position] == UInt8(ascii: ",") else { return false }  // guard: challenge-malformed
         var rest = self
         rest.skipListSeparators()
-        return rest.position >= bytes.count || rest.isAtScheme  // guard: malformed-challenge-voids-itself
+        return rest.position >= bytes.count || rest.isAtScheme
     }
 
     /// Whether a token follows that is not the name of a parameter.
@@ -128,7 +128,7 @@ struct ChallengeFieldParser {
     private mutating func skipToNextChallenge() {
         while let byte = bytes[safe: position] {
             if byte == Self.quote {
-                guard parseQuotedString() != nil else {  // guard: malformed-challenge-in-quotes
+                guard parseQuotedString() != nil else {
                     position = bytes.count
                     return
                 }

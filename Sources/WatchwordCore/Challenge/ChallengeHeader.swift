@@ -55,12 +55,12 @@ public enum ChallengeHeader {
         var bytes = 0
         for field in fields {
             bytes += field.headerByteCount
-            guard bytes <= Limits.challengeHeaderBytes else { break }  // guard: challenge-bytes
+            guard bytes <= Limits.challengeHeaderBytes else { break }
             var parser = ChallengeFieldParser(field)
             challenges += parser.parse()
             malformed += parser.malformed
         }
-        let most = Limits.challengesPerResponse  // guard: challenge-count
+        let most = Limits.challengesPerResponse
         return (Array(challenges.prefix(most)), Array(malformed.prefix(most)))
     }
 }

@@ -36,7 +36,6 @@ public struct NTLMChallenge: Sendable, Equatable {
         // The flags follow the fields of the target name, the target information follows eight reserved bytes.
         guard let flags = message.number(at: 20, bytes: 4), message.count >= 32 else { throw .malformed }
         guard flags & Self.extendedSecurity != 0 else { throw .noExtendedSecurity }  // guard: ntlm-extended-security
-        // guard: ntlm-target-information
         guard flags & Self.targetInformation != 0 else {
             targetInformation = []
             return

@@ -95,7 +95,6 @@ enum AnswerableChallenge: Sendable, Equatable {
     var strength: Int {
         switch self {
         case .negotiate: 10
-        // guard: digest-legacy-rank
         case .digest(let challenge): challenge.protection == .legacy ? 5 : 6 + challenge.algorithm.strength
         case .basic(realm: .some), .socks: 4
         case .ntlm: 3
@@ -239,7 +238,7 @@ extension AnswerableChallenge {
     /// connection, ranks after all configured schemes.
     fileprivate func rank(_ order: [AuthenticationMethod]?, _ isReadable: Bool) -> Int {
         guard let order else { return -strength }
-        if self == .basic(realm: nil) { return order.count }  // guard: weak-basic-last
+        if self == .basic(realm: nil) { return order.count }
         if authenticationMethod == .httpBasic && isReadable { return order.count }
         return order.firstIndex(of: authenticationMethod) ?? order.count
     }

@@ -27,7 +27,7 @@ struct BatchCollector {
         guard let batch = replies[slot.batch], !batch.contains(where: { $0 == nil }) else { return nil }
         replies[slot.batch] = nil
         let texts = batch.compactMap { $0 }
-        chargedBytes -= texts.reduce(0) { $0 + $1.count }  // guard: batch-replies-sent
+        chargedBytes -= texts.reduce(0) { $0 + $1.count }
         return [UInt8(ascii: "[")] + texts.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
     }
 }

@@ -33,8 +33,8 @@ struct ConnectionAuthentication: Sendable, Equatable {
     static func == (left: ConnectionAuthentication, right: ConnectionAuthentication) -> Bool {
         // guard: identity-handshake
         left.tunnel == right.tunnel && left.handshake == right.handshake && left.trust == right.trust
-            && left.program == right.program  // guard: front-login-of-a-connection
-            && left.fetch == right.fetch  // guard: identity-unknown-scheme
+            && left.program == right.program
+            && left.fetch == right.fetch
             && left.refusesCertificateRequest == right.refusesCertificateRequest && left.origin == right.origin
             && (left.certificate == nil) == (right.certificate == nil)
             && (left.certificate.map { certificate in right.certificate.map(certificate.isSame) ?? false } ?? true)
@@ -82,7 +82,7 @@ struct ConnectionIdentities: Sendable {
         } else {
             lastNumber += 1
             entries.append(Entry(marks: marks, number: lastNumber, lastUse: now))
-            if entries.count > Limits.connectionIdentities { drop(at: 0) }  // guard: identity-cap
+            if entries.count > Limits.connectionIdentities { drop(at: 0) }
         }
         return .number(lastUsed)
     }
@@ -97,7 +97,6 @@ struct ConnectionIdentities: Sendable {
     /// Drops the identities that contain a secret and were not used for `Limits.secretIdentityIdle`.
     mutating func expire(now: Duration) {
         for index in entries.indices.reversed()
-        // guard: memory-of-an-idle-login
         where entries[index].marks.holdsSecret && now - entries[index].lastUse >= Limits.secretIdentityIdle {
             drop(at: index)
         }

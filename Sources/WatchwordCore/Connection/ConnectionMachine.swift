@@ -95,7 +95,7 @@ public struct ConnectionMachine: ~Copyable {
     public mutating func abortConnection(_ reason: String) -> [Event] {
         guard !isClosed else { return [] }
         isClosed = true
-        decoder.dropUnread()  // guard: messages-dropped
+        decoder.dropUnread()
         return [
             .send(frame(.error(id: .null, RPCError(.protocolViolation, "\(reason); connection closed")))),
             .close,
@@ -111,7 +111,7 @@ public struct ConnectionMachine: ~Copyable {
     }
 
     private mutating func handleBatch(_ entries: [JSON]) -> [Event] {
-        guard !entries.isEmpty, entries.count <= Limits.batchEntries else {  // guard: batch-size
+        guard !entries.isEmpty, entries.count <= Limits.batchEntries else {
             let problem = entries.isEmpty ? "empty batch" : "batch too large (limit \(Limits.batchEntries) entries)"
             return countInvalid([.send(frame(.error(id: .null, RPCError(.invalidRequest, problem))))])
         }
@@ -152,7 +152,7 @@ public struct ConnectionMachine: ~Copyable {
     /// Counts an invalid message, and aborts the connection after too many in a row.
     private mutating func countInvalid(_ events: [Event]) -> [Event] {
         invalidMessages += 1
-        guard invalidMessages > Limits.invalidMessages else { return events }  // guard: invalid-messages
+        guard invalidMessages > Limits.invalidMessages else { return events }
         let limit = Limits.invalidMessages
         return events
             + abortConnection("more than \(limit) consecutive messages are neither requests nor replies")
@@ -161,7 +161,7 @@ public struct ConnectionMachine: ~Copyable {
     private mutating func open(
         _ id: RequestID, _ method: String, _ params: JSON?, slot: BatchCollector.Slot?
     ) -> [Event] {
-        guard calls.count < Limits.requestsInFlight else {  // guard: requests-in-flight
+        guard calls.count < Limits.requestsInFlight else {
             let text =
                 "too many open requests on this connection (limit \(Limits.requestsInFlight)); wait for replies"
             return reply(.error(id: id, RPCError(.busy, text)), slot: slot)

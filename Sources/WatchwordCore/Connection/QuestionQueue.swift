@@ -6,7 +6,6 @@ public struct QuestionQueue: Sendable, Equatable {
 
     /// Whether a new question can be delivered now. It must not overtake queued questions.
     /// - Parameter limit: the number of questions at once; `nil` for no limit.
-    // guard: one-question-at-a-time, queue-order
     public func admits(delivered count: Int, limit: Int?) -> Bool { waiting.isEmpty && count < limit ?? .max }
 
     public mutating func append(_ question: String) { waiting.append(question) }

@@ -68,7 +68,7 @@ struct TrustAndCertificateCache: Sendable {
         exceptions.append(
             Exception(
                 number: lastNumber, key: key, owner: isPermanent ? nil : owner, isPermanent: isPermanent, since: now))
-        if exceptions.count > Limits.rememberedDecisions {  // guard: trust-cap
+        if exceptions.count > Limits.rememberedDecisions {
             let ofOne = exceptions.firstIndex { !$0.isPermanent && $0.owner != nil }
             exceptions.remove(at: ofOne ?? exceptions.firstIndex { !$0.isPermanent } ?? 0)
         }
@@ -145,7 +145,7 @@ struct TrustAndCertificateCache: Sendable {
     // MARK: Expiry
 
     mutating func expire(_ limits: SessionLimits, now: Duration) {
-        exceptions.removeAll { !$0.isPermanent && now - $0.since >= limits.lifetime }  // guard: trust-lifetime
+        exceptions.removeAll { !$0.isPermanent && now - $0.since >= limits.lifetime }
         certificates.removeAll { !limits.allow(since: $0.since, lastUse: $0.lastUse, now: now) }
     }
 

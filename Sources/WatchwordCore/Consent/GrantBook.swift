@@ -103,7 +103,6 @@ public struct GrantBook: Sendable {
 
     private mutating func startConsentCooldown(_ holder: Holder?, _ use: Use, _ now: Duration) {
         cooldowns.removeAll { $0.end <= now }
-        // guard: consent-silence
         let cooldown = Cooldown(holder: holder, use: use, end: now + Limits.consentCooldown)
         cooldowns.append(cooldown, at: Challenger(use.space), limit: Limits.grants)
     }

@@ -71,14 +71,14 @@ public struct PromptLimiter: Sendable {
     }
 
     /// Returns how long this program has to wait before it may ask about this site; `nil` if it may ask now.
+    // guard: cancelled-questions-have-to-wait
     public func wait(of program: ExactText, at site: Site, now: Duration) -> Duration? {
         let ends = [site, nil].compactMap { records[Key(program: program, site: $0)]?.end }
-        guard let end = ends.max(), end > now else { return nil }  // guard: cancelled-questions-have-to-wait
+        guard let end = ends.max(), end > now else { return nil }
         return end - now
     }
 
     /// Drops the delays of a program, so its next question is asked at once.
-    // guard: delayed-by-bytes
     public mutating func forget(_ program: ExactText) { records = records.filter { $0.key.program != program } }
 
     private mutating func record(_ key: Key, free: Int, _ now: Duration) {

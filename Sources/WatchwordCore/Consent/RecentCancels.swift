@@ -15,7 +15,6 @@ public struct RecentCancels: Sendable {
 
         public init(_ challenge: Challenge) {
             space = challenge.protectionSpace
-            // guard: a-cancel-of-a-steered-question
             (exceptionalKey, namedProxy) = (challenge.exceptionalKey, challenge.namedProxy)
             if case .serverTrust(let facts)? = challenge.connection {
                 certificate = facts.chain.first?.sha256
@@ -44,8 +43,8 @@ public struct RecentCancels: Sendable {
 
     /// Whether a person recently cancelled the same question, and `program` has not been resumed since then.
     /// - Parameter program: the program in the form of `Subject.text`.
+    // guard: a-cancel-is-remembered
     public func covers(_ challenge: Challenge, of program: ExactText, now: Duration) -> Bool {
-        // guard: a-cancel-is-remembered, resuming-one-program-ends-no-cancel-of-others
         cancels[Topic(challenge)].map { now < $0.end && !$0.resumed.contains(program) } ?? false
     }
 

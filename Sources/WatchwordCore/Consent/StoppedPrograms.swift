@@ -15,7 +15,6 @@ public struct StoppedPrograms: Sendable {
 
     public init() {}
 
-    // guard: stopped-by-bytes
     public func contains(_ program: ExactText) -> Bool { entries.contains { $0.program == program } }
 
     /// Stops prompts for `program`. Returns the oldest stopped program if it had to be resumed to make room.

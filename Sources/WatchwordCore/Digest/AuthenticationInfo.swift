@@ -51,7 +51,7 @@ struct DigestExchange: Sendable, Equatable {
         let right = response.proof(
             for: credential, target: requestTarget, protection: protection,
             bodyHash: bodyHash ?? Secret(capacity: 0) { _ in 0 })
-        // guard: rspauth, rspauth-each
+        // guard: rspauth
         return info.proofs.allSatisfy { Secret(joining: [.text($0.asciiLowercased)]) == right }
     }
 }

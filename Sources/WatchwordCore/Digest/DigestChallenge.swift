@@ -80,7 +80,7 @@ struct DigestChallenge: Sendable, Equatable {
     /// it.
     private static func protection(_ qop: String?, _ algorithm: DigestAlgorithm) -> Protection? {
         // `-sess` needs a client nonce, which RFC 2069 does not have.
-        guard let qop else { return algorithm.isSession ? nil : .legacy }  // guard: digest-legacy-session
+        guard let qop else { return algorithm.isSession ? nil : .legacy }
         let options = qop.split { $0 == "," || $0 == " " || $0 == "\t" }.compactMap { Protection(option: String($0)) }
         return [Protection.auth, .authInt].first { options.contains($0) }
     }

@@ -17,7 +17,6 @@ enum DigestCharset: Sendable {
         guard self != .utf8 else { return (Array(credential.user.utf8), credential.secret) }
         let scalars = credential.user.string.unicodeScalars
         guard scalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else { return nil }
-        // guard: digest-charset-of-both
         if self == .latin1, scalars.allSatisfy({ $0.value <= 0xFF }), let password = Self.latin1(of: credential.secret)
         {
             return (scalars.map { UInt8(truncatingIfNeeded: $0.value) }, password)

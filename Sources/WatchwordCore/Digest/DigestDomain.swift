@@ -27,9 +27,8 @@ struct DigestDomain: Sendable, Equatable {
     /// - Parameter isPossible: see `Boxed<SessionEntry>.matchLength`.
     func matchLength(of path: ExactText, at origin: Origin, isPossible: Bool = false) -> Int? {
         let covers = isPossible ? PathRange.path(_:mayCover:) : PathRange.path(_:covers:)
-        // guard: digest-domain-hidden-segments
         let places = !isPossible && HiddenSegments.leadUp(in: path) ? places.filter { $0.prefix == "/" } : places
-        // guard: digest-domain-origin, digest-domain-segments
+        // guard: digest-domain-origin
         return places.filter { ($0.origin ?? origin) == origin && covers($0.prefix, path) }
             .map { PathRange.length(of: $0.prefix) }.max()
     }

@@ -38,7 +38,7 @@ struct DigestNonces: Sendable {
     {
         let key = Key(challenger: challenger, nonce: challenge.nonce)
         var use = uses[key] ?? Use(sessionClientNonce: clientNonce)
-        use.count += 1  // guard: digest-nonce-count
+        use.count += 1
         record(use, for: key)
         let isSession = challenge.algorithm.isSession
         return DigestResponse(

@@ -21,7 +21,6 @@ struct DigestResponse: Sendable, Equatable {
         var fields = ["realm=\(challenge.realm.string.quoted)", "nonce=\(challenge.nonce.string.quoted)"]
         fields.append("uri=\(request.target.quoted)")
         // Some servers compare the spelling with their own (RFC 7616 section 3.4).
-        // guard: digest-algorithm-as-supplied
         if let name = challenge.algorithmName { fields.append("algorithm=\(name)") }
         if challenge.protection != .legacy {
             fields += ["qop=\(challenge.protection.rawValue)", "nc=\(count)", "cnonce=\(clientNonce.quoted)"]

@@ -36,7 +36,7 @@ public struct AddressRules: Sendable, Equatable {
     /// Whether a connection to `address` is denied. A rule for one address of this machine (loopback or unspecified)
     /// applies to all of them.
     public func denies(_ address: NetworkAddress, port: Int) -> Bool {
-        if isOwn(address, port: port) { return true }  // guard: own-address-of-a-connection
+        if isOwn(address, port: port) { return true }
         let reached = address.reached
         return rules.contains { rule in
             guard rule.port == nil || rule.port == port else { return false }
@@ -61,7 +61,7 @@ public final class OwnPorts: Sendable, Equatable {
     public func contains(_ port: Int) -> Bool { ports.withLock { $0.contains(port) } }
 
     /// Whether a connection to `address` could reach the broker.
-    public func lead(to address: NetworkAddress, port: Int) -> Bool {
-        contains(port) && address.reached.contains(where: \.isThisMachine)  // guard: own-address
+    public func lead(to address: NetworkAddress, port: Int) -> Bool {  // guard: own-address
+        contains(port) && address.reached.contains(where: \.isThisMachine)
     }
 }

@@ -70,7 +70,6 @@ struct Attempt: Sendable, Equatable {
     /// same nonce.
     func retry(_ offers: OfferList) -> Attempt? {
         if credential.binding != nil { return retryWithNonce(offers) }
-        // guard: stale-limit
         guard case .digest(let used) = challenge, repeats.staleAnswers < Limits.staleNonces else { return nil }
         guard let fresh = challenge(by: offers, after: used, where: { $0.isStale }) else { return nil }
         var retry = self
@@ -82,7 +81,6 @@ struct Attempt: Sendable, Equatable {
     /// Returns the challenge with a new nonce to which the credential is sent once more, because the server may have
     /// refused only a nonce that was used before, without saying so (`stale`); `nil` if the password was refused.
     func secondTry(_ offers: OfferList) -> AnswerableChallenge? {
-        // guard: digest-second-try
         guard case .digest(let used) = challenge, isPreemptive || isAccepted, repeats.staleAnswers == 0 else {
             return nil
         }
@@ -106,7 +104,7 @@ struct Attempt: Sendable, Equatable {
         let isAsked = offers.offers.contains {
             $0.authenticationMethod == .bearer && $0.params["error"] == "use_dpop_nonce"
         }
-        guard isAsked, repeats.staleAnswers < 1 else { return nil }  // guard: oauth-nonce-once
+        guard isAsked, repeats.staleAnswers < 1 else { return nil }
         var retry = self
         retry.repeats.staleAnswers += 1
         return retry
@@ -169,7 +167,7 @@ extension Attempt {
             let scheme = credential.binding == nil ? "Bearer" : "DPoP"  // guard: oauth-dpop-scheme
             return Secret(joining: [.text("\(scheme) "), .secret(credential.secret)])
         case .digest(let digest):
-            let isLatin1 = challenger.matches(environment.rules.schemes.latin1Hosts)  // guard: digest-latin1-hosts
+            let isLatin1 = challenger.matches(environment.rules.schemes.latin1Hosts)
             let response = nonces.nextResponse(
                 to: digest.expectingLatin1(isLatin1), at: challenger, clientNonce: environment.clientNonces.next())
             let request = request()

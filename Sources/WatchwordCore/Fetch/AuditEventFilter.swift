@@ -47,7 +47,6 @@ public struct AuditEventFilter: Sendable {
             let detail = Self.hash(event, failures)
             // An event whose entry has expired counts as a distinct event of the current window again.
             let isDistinct = !(distinct[detail]?.isCurrent(now) ?? false)
-            // guard: denials-of-one-client
             if isDistinct, distinct.values.count(where: { $0.isCurrent(now) }) >= maxDistinctPerClient {
                 return others.count(now)
             }
@@ -60,7 +59,6 @@ public struct AuditEventFilter: Sendable {
             let expired = distinct.filter { !$0.value.isCurrent(now) }
             let suppressedCount = expired.values.reduce(0) { $0 + $1.suppressedCount }
             for key in expired.keys { distinct[key] = nil }
-            // guard: suppressed-events-stay-counted
             if suppressedCount > 0 { others = (others ?? Told(since: now - window)).adding(suppressedCount) }
         }
 
@@ -125,7 +123,7 @@ public struct AuditEventFilter: Sendable {
         switch event.kind {
         case .challengeAsked, .challengeAnswered, .challengeUnanswered, .promptAsked, .promptAnswered, .denied: break
         // A restricted front promises a record of each request that it accepts.
-        case .frontRequest where event.reason != nil: break  // guard: refused-front-requests
+        case .frontRequest where event.reason != nil: break
         default: return 1
         }
         let talk = Talk(kind: event.kind, client: event.client)

@@ -31,15 +31,14 @@ struct ClientCertificateResolution: Sendable {
     mutating func refresh(_ situation: FetchSituation, _ context: FetchContext) {
         // The person was asked about another server.
         if case .certificate(_, .agent) = decision,
-            steering != situation.steering(to: situation.server)  // guard: certificate-for-the-server-asked-about
+            steering != situation.steering(to: situation.server)
         {
             decision = .undecided
         }
         guard case .certificate(let shown, .session) = decision else { return }
         let known = remembered(situation, context)
-        // guard: inventory-another-took-its-place
         let isCurrent = known.map { $0.certificate == shown && isConsented($0.partition, situation, context) }
-        if isCurrent != true { decision = .undecided }  // guard: forgotten-certificate-under-way
+        if isCurrent != true { decision = .undecided }
     }
 
     /// Whether to abort the handshake if the server requests a certificate, so that the fetch can choose or ask for
@@ -202,7 +201,7 @@ struct ClientCertificateResolution: Sendable {
         _ response: TransferResponse, _ situation: inout FetchSituation, _ context: inout FetchContext
     ) {
         guard case .certificate(var certificate, let source) = decision, response.status != 400 else { return }
-        certificate.acceptedContent = response.clientCertificate  // guard: certificate-content-session
+        certificate.acceptedContent = response.clientCertificate
         if source != .session || response.clientCertificateRequest != nil {
             situation.chain.hasAuthenticated = true
         }
@@ -234,7 +233,6 @@ struct ClientCertificateResolution: Sendable {
         }
         let space = situation.space(.clientCertificate)
         situation.report(space, nil, isAccepted: false, &context)
-        // guard: certificate-refused-elsewhere
         if situation.mayUseStorage(for: space, context),
             context.decisions.forget(certificate, at: situation.chain.origin)
         {

@@ -23,7 +23,7 @@ struct ConsentResolution: Sendable {
                 return nil
             }
         }
-        return GrantBook.Use(space: space, user: candidate.credential.shownAccount?.text)  // guard: consent-domain
+        return GrantBook.Use(space: space, user: candidate.credential.shownAccount?.text)
     }
 
     /// Returns the use that a person has to consent to before a certificate of `partition` is sent; `nil` if no consent
@@ -43,7 +43,7 @@ struct ConsentResolution: Sendable {
         switch context.grants.consent(to: use, of: intent.access, now: context.now) {
         case .session, .always: return true
         case .no, .once: return false  // guard: consent-no-is-no
-        // guard: consent-before-sending, consent-without-respondent
+        // guard: consent-before-sending
         case nil: return intent.plan.interaction == .none ? false : nil
         }
     }

@@ -28,13 +28,13 @@ extension CredentialSearch {
         challenge.state = question.state
         challenge.login = question.login
         challenge.isForHandler = respondent == .handler
-        if let steering = situation.steering(to: challenger) {  // guard: steering-is-shown
+        if let steering = situation.steering(to: challenger) {
             challenge.exceptionalKey = steering.exceptionalKey
             challenge.namedProxy = steering.proxy?.text
         }
         challenge.isDowngrade =
             question.withholdsStored
-            || question.asked.map { isDowngrade($0, challenger, context) } ?? false  // guard: downgrade-flag
+            || question.asked.map { isDowngrade($0, challenger, context) } ?? false
         challenge.formerRealm = question.asked.flatMap {
             context.session.nonces.accepted.formerRealm(before: $0, at: challenger, path: chain.path(at: challenger))
         }
@@ -66,7 +66,6 @@ extension CredentialSearch {
         guard let asked = question.asked, asked.takesPassword else { return nil }
         if let refused = situation[challenger].lastRefused, refused.credential.form == .password {
             return ProposedCredential(
-                // guard: proposed-for-what-is-asked
                 user: refused.credential.user, hasPassword: refused.space == asked.protectionSpace(at: challenger),
                 source: refused.source)
         }

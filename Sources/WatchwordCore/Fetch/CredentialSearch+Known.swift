@@ -21,7 +21,6 @@ extension CredentialSearch {
         for question: Question, _ asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> [KnownCredential] {
         let challenger = Challenger(space)
-        // guard: known-users-storage
         guard situation.mayUseStorage(for: space, context), !isDowngrade(asked, challenger, context) else { return [] }
         var known: [KnownCredential] = []
         let isStrongEnough = { (pattern: SpacePattern) in

@@ -26,8 +26,8 @@ extension CredentialSearch {
             LoginCredential(user: $0.user, password: $0.password)
         }.first { user?.admits($0.account) ?? true }  // guard: netrc-user
         guard let found, let first,
-            !isNarrowerInSession(than: first, at: challenger, context),  // guard: netrc-wider-than-session
-            !situation[challenger].hasRefusedNetrc(first),  // guard: netrc-refused-in-any-realm
+            !isNarrowerInSession(than: first, at: challenger, context),
+            !situation[challenger].hasRefusedNetrc(first),
             !context.keyring.hasRefused(first, at: challenger, now: context.now)  // guard: netrc-refused-to-others
         else { return nil }
         let candidate = Candidate(credential: first, source: found.source, partition: intent.access.keyringPartition)
@@ -53,7 +53,6 @@ extension CredentialSearch {
 
     private func isKeyringKnown(at challenger: Challenger, _ context: FetchContext) -> Bool {
         keyringItems(at: challenger, context) != nil
-            // guard: netrc-without-a-keyring
             && (context.keyring.isAbsent || situation[challenger].keyringItems?.isComplete == true)
     }
 

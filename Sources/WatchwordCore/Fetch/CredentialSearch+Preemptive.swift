@@ -3,8 +3,8 @@ internal import WatchwordProtocol
 /// Logins that are sent before a challenge.
 extension CredentialSearch {
     /// Whether the path that the server finds is certain, so that a login can be sent unasked.
-    private func isUnambiguous(at challenger: Challenger) -> Bool {
-        challenger.isProxy || !chain.hop.url.isAmbiguous  // guard: unasked-ambiguous-path
+    private func isUnambiguous(at challenger: Challenger) -> Bool {  // guard: unasked-ambiguous-path
+        challenger.isProxy || !chain.hop.url.isAmbiguous
     }
 
     /// Returns the login from the session cache to send before a challenge, if any. No other store supplies one
@@ -27,7 +27,7 @@ extension CredentialSearch {
         let (space, credential) = (entry.space, entry.credential)
         guard situation.mightUseStorage(for: space, context),
             // A client or handler in the mode `everything` receives the challenge first.
-            !situation.asksFirst(in: space),  // guard: everything-decides-first
+            !situation.asksFirst(in: space),
             intent.plan.methods(at: challenger)?.contains(space.authenticationMethod) ?? true,
             context.environment.rules.schemes.allow(space.authenticationMethod, at: challenger),
             !situation[challenger].hasRefused(credential, in: space),
@@ -131,10 +131,10 @@ extension Attempt {
     /// Returns this attempt for each other realm in which the server offers the same scheme: the credential was refused
     /// in all of them.
     func inOtherRealms(of offers: OfferList) -> [Attempt] {
-        guard isUnasked else { return [] }  // guard: unasked-is-refused-in-each-realm
+        guard isUnasked else { return [] }
         let others = offers.answerable.filter { offer in
             // Insufficient scope is not a refusal (SEMANTICS rule 29).
-            if case .bearer(_, _, true) = offer { return false }  // guard: unasked-is-not-refused-where-too-narrow
+            if case .bearer(_, _, true) = offer { return false }
             return offer.scheme == challenge.scheme && offer.realm != challenge.realm
         }
         return others.prefix(Self.refusedRealms).map { other in

@@ -100,7 +100,6 @@ extension CredentialSearch {
 
     /// Returns the keyring items that were looked up; `nil` before the lookup, and again after anything was forgotten.
     func keyringItems(at challenger: Challenger, _ context: FetchContext) -> [KeyringItem]? {
-        // guard: forget-found-items
         situation[challenger].keyringItems.flatMap { $0.mark == context.forgets.mark ? $0.items : nil }
     }
 }

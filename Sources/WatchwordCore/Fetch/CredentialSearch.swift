@@ -17,7 +17,7 @@ struct CredentialSearch: Sendable {
     func problem(
         with credential: LoginCredential, at challenger: Challenger, _ context: FetchContext
     ) -> Challenge.AnswerProblem? {
-        if credential.isExpired(at: context.session.wallTime) { return .credentialExpired }  // guard: answer-expiry
+        if credential.isExpired(at: context.session.wallTime) { return .credentialExpired }
         return credential.covers(chain.path(at: challenger)) ? nil : .credentialForOtherPath
     }
 
@@ -79,10 +79,10 @@ struct CredentialSearch: Sendable {
         situation.consent.isConsented(situation.consent.use(of: candidate, in: space, context), context)
     }
 
-    func isConsented(_ attempt: Attempt, _ context: FetchContext) -> Bool {
+    func isConsented(_ attempt: Attempt, _ context: FetchContext) -> Bool {  // guard: consent-on-the-way
         if intent.access.subject == nil { return true }
         let candidate = Candidate(credential: attempt.credential, source: attempt.source, partition: attempt.partition)
-        return isConsented(candidate, in: attempt.space, context)  // guard: consent-on-the-way
+        return isConsented(candidate, in: attempt.space, context)
     }
 
     // MARK: Forgotten credentials
@@ -112,7 +112,6 @@ struct CredentialSearch: Sendable {
     func tokenRule(for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext) -> OAuthRule?
     {
         // A token service could require a token of its own for its replies, without end.
-        // guard: oauth-no-token-for-a-login
         guard case .bearer = challenge, space.proxyType == nil, !intent.plan.isLoginStep,
             situation.mayUseStorage(for: space, context)
         else { return nil }

@@ -60,16 +60,16 @@ final class FetchIntent: Sendable {
 
     /// Whether an answer from `source` may be stored permanently, for all clients. The answer of a sandboxed program
     /// applies to that program alone.
-    func mayStorePermanently(_ source: CredentialSource) -> Bool {
-        access.subject?.isSandboxed != true || source == .agent  // guard: sandbox-stores-nothing-permanently
+    func mayStorePermanently(_ source: CredentialSource) -> Bool {  // guard: sandbox-stores-nothing-permanently
+        access.subject?.isSandboxed != true || source == .agent
     }
 }
 
 extension FetchIntent {
     /// Whether an exception for a server's certificate in an answer from `source` may be permanent, and so for all
     /// programs. A program that needs consent decides for itself alone.
-    func mayTrustPermanently(_ source: CredentialSource) -> Bool {
-        access.subject == nil || source == .agent  // guard: trust-for-all-programs
+    func mayTrustPermanently(_ source: CredentialSource) -> Bool {  // guard: trust-for-all-programs
+        access.subject == nil || source == .agent
     }
 }
 

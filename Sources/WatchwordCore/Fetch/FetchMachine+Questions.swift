@@ -78,7 +78,6 @@ extension FetchMachine {
         logins.search.situation.leases.release(.passed(declined: question.declined), question.slot, &context)
         // If a certificate was refused or unusable, the fetch fails, unless a respondent has declined to supply another
         // one.
-        // guard: unusable-certificate-unasked
         if case .clientCertificate = question.kind, question.problem == nil || question.declined.hasBeenAsked {
             // The request follows a question that was never answered, so it uses no stored credentials (SECURITY-RULES
             // X1).

@@ -118,7 +118,6 @@ extension FetchMachine {
         } else {
             request.authorization = logins.outgoing.server?.authorization(
                 for: DigestRequest(
-                    // guard: digest-uri-behind-proxy
                     method: request.method, target: request.url.requestTarget, body: request.body?.bytes ?? []),
                 context.environment, nonces: &context.session.nonces)
         }
@@ -196,9 +195,7 @@ extension FetchMachine {
     mutating func finish(
         _ response: TransferResponse, unanswered: Unanswered? = nil, _ context: inout FetchContext
     ) -> FetchStep {
-        // guard: broken-body-in-between
         if let failure = response.bodyFailure { return fail(FetchFailure(failure), &context) }
-        // guard: limit-of-final-body
         if let bytes = response.unwantedBodyBytes, bytes > intent.plan.options.maxBodyBytes {
             let text =
                 "the response of \(chain.server.text) is larger than \(intent.plan.options.maxBodyBytes) bytes; allow a larger body"

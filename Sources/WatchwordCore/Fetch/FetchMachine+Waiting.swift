@@ -53,15 +53,14 @@ extension FetchMachine {
             if logins.search.situation.isForHandler(question, despite: found) { return choose(question, &context) }
             question.mark = nil
             return follow(found, isShared: isShared, question, &context)
-        // guard: handler-is-not-decided-for
         case .proceed where next == .handler, .cancelled where next == .handler, .rejected where next == .handler:
             return choose(question, &context)
-        case .proceed where question.problem != nil:  // guard: unusable-certificate-asks-itself
+        case .proceed where question.problem != nil:
             return choose(question, &context)
         case .proceed:
             question.declined.recordAnswer()
             return proceed(question, &context)
-        case .cancelled(let isOwn) where !isOwn && next != .agents,  // guard: a-client-of-its-own-is-not-cancelled
+        case .cancelled(let isOwn) where !isOwn && next != .agents,
             .rejected(let isOwn) where !isOwn && next != .agents:
             return choose(question, &context)
         case .cancelled:

@@ -53,7 +53,7 @@ struct FetchMachine: Sendable {
     /// Returns the next step; `nil` if the event is `timePassed` and no limit was reached.
     mutating func handle(_ event: FetchTable.Event, _ context: inout FetchContext) -> FetchStep? {
         // Without a request under way, there is no verdict to wait for.
-        defer { if !isTransferring { context.endAttempt(by: intent.id) } }  // guard: attempt-of-a-request
+        defer { if !isTransferring { context.endAttempt(by: intent.id) } }
         return switch (state, event) {
         case (.ready, .started): enterHop(from: nil, &context, events: [])
         case (.transferring, .transferReported(let event)): record(event, &context)

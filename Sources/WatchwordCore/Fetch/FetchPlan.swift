@@ -131,7 +131,7 @@ public struct FetchPlan: Sendable, Equatable {
 
     /// Returns the methods that may be used for `challenger`; `nil` for all.
     func methods(at challenger: Challenger) -> [AuthenticationMethod]? {
-        challenger.isProxy ? proxyMethods : methods  // guard: methods-of-the-proxy
+        challenger.isProxy ? proxyMethods : methods
     }
 
     /// The user that the fetch names, if any. No other user's credential is sent to the origin of `url`.

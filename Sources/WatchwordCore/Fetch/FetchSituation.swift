@@ -32,7 +32,7 @@ struct FetchSituation: Sendable {
     /// Counts a round; returns `false` if the limit is exceeded.
     mutating func beginRound() -> Bool {
         rounds += 1
-        return rounds <= Limits.authenticationRounds  // guard: rounds
+        return rounds <= Limits.authenticationRounds
     }
 
     func space(_ method: AuthenticationMethod) -> ProtectionSpace { server.space(realm: nil, method) }
@@ -110,7 +110,7 @@ struct FetchSituation: Sendable {
             // as one.
             var key = queueKey(for: use.space, source == .ambient ? .own : .find, context)
             (key.user, key.client) = (nil, intent.access.isUnidentified ? .unidentified : key.client)
-            guard leases.take(key, &context) else { return .wait(question, .queue(key)) }  // guard: consent-one-window
+            guard leases.take(key, &context) else { return .wait(question, .queue(key)) }
             let request = ConsentRequest(
                 subject: subject, space: use.space, user: use.user, source: source, url: chain.hop.url.text,
                 method: chain.hop.method)
@@ -158,7 +158,7 @@ struct FetchSituation: Sendable {
     }
 
     func nextRespondent(after passed: PassedRespondents, in space: ProtectionSpace) -> Respondent? {
-        if handlerCovers(space), !passed.contains(.handler) { return .handler }  // guard: handler-first, handler-passes
+        if handlerCovers(space), !passed.contains(.handler) { return .handler }  // guard: handler-first
         guard intent.plan.interaction != .none, canAuthenticate(in: space) else { return nil }
         if intent.plan.subscription?.covers(space) == true, !passed.contains(.client) { return .client }
         // The person who denied the use of a login would be asked to type it.
@@ -170,7 +170,6 @@ struct FetchSituation: Sendable {
     /// trust and client certificates only if it names methods (SEMANTICS rule 3).
     private func handlerCovers(_ space: ProtectionSpace) -> Bool {
         guard let handler = intent.plan.handler, handler.covers(space) else { return false }
-        // guard: handler-of-connections
         return LeaseSlot(space) != .connection || handler.mode == .everything || handler.methods != nil
     }
 

@@ -144,7 +144,6 @@ extension FetchTable {
         if address == nil || origin != nil { count += context.decisions.clear(origin: origin, since: since) }
         // Otherwise connections with a login or a trust exception would outlive the session.
         context.identities.forget {
-            // guard: cleared-tunnels-are-closed
             address == nil || origin != nil && $0.origin == origin || $0.handshake != nil || $0.tunnel != nil
         }
         context.keyring.forgetRefusals()

@@ -25,11 +25,9 @@ extension FetchTable {
         for decision in meant {
             context.decisions.forget(decision)
             context.identities.forget(where: decision.isBehind)  // guard: forgotten-decisions-close-connections
-            // guard: forgotten-decisions-of-open-questions
             context.forgets.record(.credentials(decision.space, user: nil))
             context.add(.announce(CredentialChange(.forgotten, decision.space, user: nil, source: .session)))
         }
-        // guard: forgotten-permanent-decisions
         if meant.contains(where: \.isPermanent) { context.add(.storeTrust(context.decisions.permanentKeys)) }
         return meant.count
     }

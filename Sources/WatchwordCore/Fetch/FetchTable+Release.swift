@@ -37,7 +37,7 @@ extension FetchTable {
 extension CredentialGet {
     /// The path as a server resolves it.
     fileprivate var canonicalPath: ExactText {
-        ExactText(URLComponentText.removingDotSegments(path.string))  // guard: released-path-segments
+        ExactText(URLComponentText.removingDotSegments(path.string))
     }
 }
 

@@ -107,7 +107,7 @@ public struct FetchTable: Sendable {
     public mutating func abort(
         _ ids: [FetchID], _ failure: FetchFailure, _ environment: FetchEnvironment
     ) -> [Order] {
-        for id in ids { machines[id]?.leaveQueue(&context) }  // guard: fetches-end-together
+        for id in ids { machines[id]?.leaveQueue(&context) }
         return ids.flatMap { id in run(id, environment, .aborted(failure)) }
     }
 
@@ -233,7 +233,7 @@ public struct FetchTable: Sendable {
 
     private mutating func append(_ step: FetchStep, of id: FetchID, _ now: Duration, to orders: inout [Order]) {
         for event in step.events { orders.append(.effect(.notify(event), of: id)) }
-        if case .wait = step.command { notifyWait(of: id, to: &orders) }  // guard: wait-notification
+        if case .wait = step.command { notifyWait(of: id, to: &orders) }
         recordActivity(of: id, isAsking: step.command.asksPeople, now, to: &orders)
         switch step.command {
         case .finish, .fail: machines[id] = nil

@@ -32,11 +32,11 @@ enum HeaderPolicy {
 
     /// - Throws: `FetchFailure` of kind `invalidHeader`.
     static func checked(_ headers: [HeaderField]) throws(FetchFailure) -> [HeaderField] {
-        guard headers.count <= Limits.requestHeaderFields else {  // guard: header-count
+        guard headers.count <= Limits.requestHeaderFields else {
             throw .invalidHeader("too many header fields (limit \(Limits.requestHeaderFields))")
         }
         let bytes = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.headerByteCount }
-        guard bytes <= Limits.requestHeaderBytes else {  // guard: header-bytes
+        guard bytes <= Limits.requestHeaderBytes else {
             throw .invalidHeader("header fields too large (limit \(Limits.requestHeaderBytes) bytes)")
         }
         for field in headers { try check(field) }
@@ -57,7 +57,7 @@ enum HeaderPolicy {
                 "header field \(name) is set by the broker; provide the login as a credential instead"
             )
         }
-        // guard: header-reserved, header-of-proxies
+        // guard: header-reserved
         guard !reserved.contains(field.name), !field.name.hasPrefix(ignoringASCIICase: reservedPrefix) else {
             throw .invalidHeader("header field \(name) is set by the broker; remove it")
         }
@@ -69,7 +69,7 @@ enum HeaderPolicy {
     /// Returns the names in lower case.
     /// - Throws: `FetchFailure` of kind `invalidHeader` for a field that cannot be omitted.
     static func checkedOmissions(_ names: [String]) throws(FetchFailure) -> Set<String> {
-        for name in names where !omissible.contains(name) {  // guard: omitted-fields
+        for name in names where !omissible.contains(name) {
             throw .invalidHeader(
                 "header field \(name.shortened) cannot be omitted; only Accept, User-Agent and Expect can")
         }
@@ -82,7 +82,7 @@ enum HeaderPolicy {
     /// - Throws: `FetchFailure` of kind `invalidMethod`.
     static func checkedMethod(_ method: String) throws(FetchFailure) -> String {
         guard method.utf8.count <= methodBytes, method.isToken,
-            !reservedMethods.contains(method.asciiLowercased)  // guard: method-any-case
+            !reservedMethods.contains(method.asciiLowercased)
         else {
             throw FetchFailure(
                 .invalidMethod,

@@ -26,7 +26,7 @@ public struct HostRules: Sendable, Equatable {
     /// - Throws: `FetchFailure` of kind `denied`.
     public func check(script origin: Origin) throws(FetchFailure) {
         try checkOwn(origin.host, origin.port)
-        guard denies(origin.host, origin.port) else { return }  // guard: address-of-a-script
+        guard denies(origin.host, origin.port) else { return }
         throw FetchFailure(.denied, "the configuration does not allow fetches from \(origin.text); see fetch.deny")
     }
 
@@ -47,7 +47,7 @@ public struct HostRules: Sendable, Equatable {
     /// A proxy on this machine would lead there, too, although only the proxy's address is checked later.
     private func checkOwn(_ host: ExactText, _ port: Int) throws(FetchFailure) {
         guard let own, own.contains(port), let address = NetworkAddress(host: host.string) else { return }
-        guard own.lead(to: address, port: port) else { return }  // guard: own-address-of-a-name
+        guard own.lead(to: address, port: port) else { return }
         throw FetchFailure(
             .denied,
             "\(host):\(port) is a front of watchword, to which it never connects; use the address of the server itself")

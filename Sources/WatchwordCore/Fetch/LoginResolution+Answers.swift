@@ -55,15 +55,15 @@ extension LoginResolution {
             return .ask(question, respondent, problem)
         }
         guard !search.situation[offers.challenger].hasRefused(credential, in: space),
-            !search.situation[offers.challenger].tokens.isTooNarrow(credential, for: asked)  // guard: scope-not-again
+            !search.situation[offers.challenger].tokens.isTooNarrow(credential, for: asked)
         else {
             search.situation[offers.challenger].recordRepeatedAnswer()
             return .ask(question, respondent, .credentialAlreadyRefused)
         }
         var candidate = Candidate(credential: credential, source: respondent.source, partition: intent.access.partition)
-        candidate.mark = question.mark  // guard: forget-open-question
+        candidate.mark = question.mark
         candidate.isAnswer = true
-        candidate.respondent = respondent  // guard: handler-makes-the-next-round
+        candidate.respondent = respondent
         return attempt(candidate, for: asked, in: space, question, &context)
     }
 
@@ -131,7 +131,6 @@ extension LoginResolution {
 extension LoginResolution {
     /// Returns why no respondent was asked; `nil` if one was.
     func unanswered(_ question: Question, _ context: FetchContext) -> Unanswered? {
-        // guard: asked-respondent-needs-no-reason
         guard case .login(let offers, let side) = question.kind, !question.declined.wasAsked else { return nil }
         let schemes = offers.verdicts.map { verdict -> Unanswered.Scheme in
             let hasNoTicket = verdict.isNegotiate && !hasTicket(at: offers.challenger, context)

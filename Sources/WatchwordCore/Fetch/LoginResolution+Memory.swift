@@ -14,7 +14,7 @@ extension LoginResolution {
         context.endAttempt(by: intent.id, in: sent, .refused)
         let others = attempt.inOtherRealms(of: offers)
         search.situation[challenger].recordRefusal(of: attempt, andOf: others)
-        for other in others {  // guard: unasked-is-refused-in-each-realm-by-others
+        for other in others {
             context.refusals.record(
                 attempt.credential, attempt.source, in: search.situation.queueKey(for: other.space, .own, context))
         }
@@ -90,7 +90,7 @@ extension LoginResolution {
         // has already. Fetches that only waited got no answer of their own.
         guard isNews || search.situation.leases[LeaseSlot(attempt.space)] != nil else { return }
         if attempt.credential.persistence == .permanent, attempt.credential.form == .password,
-            !attempt.space.lacksRealm,  // guard: weak-basic-not-into-keyring
+            !attempt.space.lacksRealm,
             context.keyring.mayStore(from: attempt.source, now: context.now), intent.mayStorePermanently(attempt.source)
         {
             context.add(.store(attempt.credential, SpacePattern(attempt.space)))

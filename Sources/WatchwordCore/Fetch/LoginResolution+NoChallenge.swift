@@ -28,14 +28,14 @@ extension LoginResolution {
             outgoing[side] = nil
             context.endAttempt(by: intent.id, in: attempt.space)
             withheldQuestion = nil
-            search.situation[challenger].recordRefusal(of: attempt)  // guard: no-challenge-asks-by-the-former
+            search.situation[challenger].recordRefusal(of: attempt)
             return choose(question, &context)
         }
         guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
         outgoing[side] = nil
         search.situation[challenger].withheld.append(attempt)
         withhold(attempt, &context)
-        return renew(attempt, &context) ?? .send  // guard: no-challenge-repeated-without-login
+        return renew(attempt, &context) ?? .send
     }
 
     /// Ends an attempt with a login that was sent unasked and is not wanted at this path: until it is accepted here, it is
@@ -46,7 +46,7 @@ extension LoginResolution {
                 attempt.credential, for: attempt.space, owner: attempt.partition,
                 at: search.situation.chain.path(at: attempt.challenger))
         }
-        context.endAttempt(by: intent.id, in: attempt.space, .refused)  // guard: attempt-withheld
+        context.endAttempt(by: intent.id, in: attempt.space, .refused)
     }
 
     // MARK: Renewal
@@ -56,7 +56,7 @@ extension LoginResolution {
     private mutating func renew(_ attempt: Attempt, _ context: inout FetchContext) -> Resolution? {
         let challenger = attempt.challenger
         guard attempt.source == .session, attempt.credential.form == .token,
-            !search.situation[challenger].tokens.hasRenewed,  // guard: no-challenge-renewed-once
+            !search.situation[challenger].tokens.hasRenewed,
             let rule = search.tokenRule(for: attempt.challenge, in: attempt.space, context),
             // Only a challenge names a token service.
             rule.flow != .registry, isTokenConsented(in: attempt.space, context)

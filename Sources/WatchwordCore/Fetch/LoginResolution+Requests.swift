@@ -35,7 +35,6 @@ extension LoginResolution {
         for side in Side.allCases {
             guard let attempt = outgoing[side],
                 // The person was asked about another server.
-                // guard: answer-for-the-server-asked-about
                 attempt.source == .agent && attempt.steering != search.situation.steering(to: attempt.challenger)
                     || !search.situation.mayUse(attempt.source, for: attempt.space, context)
                     || !search.isConsented(attempt, context)

@@ -25,7 +25,6 @@ extension LoginResolution {
         case .login(let login)?:
             guard let respondent else { return .endUnanswered(question) }
             // A sandboxed program could log in with an account of its own, which others would then use.
-            // guard: oauth-login-of-a-sandbox
             if intent.access.subject?.isSandboxed == true, respondent != .agents { return nil }
             var question = question
             question.login = login
@@ -43,7 +42,7 @@ extension LoginResolution {
             $0.authenticationMethod == .bearer && $0.realm == asked.realm
                 && BearerScope($0.params["scope"]) == asked.scope
         }
-        let hasLoggedInInVain = known.hasLoggedIn && needsLogin  // guard: oauth-login-once-for-a-fetch
+        let hasLoggedInInVain = known.hasLoggedIn && needsLogin
         let query = tokenQuery(
             rule, BearerParameters(offer?.params ?? [:], realm: asked.realm), in: space, needsLogin: needsLogin,
             mayAsk: respondent != nil && !hasLoggedInInVain, since: question.since, context)
@@ -63,13 +62,12 @@ extension LoginResolution {
             isConsented: isTokenConsented(in: space, context), mayAsk: mayAsk)
         // A login of one program, or a password of one client, must not serve another that consent or sharing keeps apart. A
         // stored login serves all that have consent.
-        // guard: oauth-audience
         if rule.flow == .registry || intent.access.subject == nil || !query.isConsented {
             query.audience = intent.access.sharingPartition
         }
         query.since = since
         query.owner = intent.access.owner  // guard: oauth-owner-of-a-login
-        query.excludedPaths = context.environment.rules.tokens.innerPaths(of: rule)  // guard: oauth-inner-tables
+        query.excludedPaths = context.environment.rules.tokens.innerPaths(of: rule)
         return query
     }
 
@@ -90,7 +88,6 @@ extension LoginResolution {
         guard let asked = question.asked, case .login(let offers, _) = question.kind, intent.access.subject != nil
         else { return }
         let use = GrantBook.Use(space: asked.protectionSpace(at: offers.challenger), user: nil)
-        // guard: oauth-consent-epoch
         let epoch = search.situation[offers.challenger].tokens.consentEpoch ?? context.grants.epoch
         search.situation.consent.record(.session, to: use, epoch: epoch, &context)
     }

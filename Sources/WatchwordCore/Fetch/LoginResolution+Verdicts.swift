@@ -56,7 +56,7 @@ extension LoginResolution {
             context.endAttempt(by: intent.id, in: attempt.space)
             return continueRounds(next, after: attempt, question)
         }
-        if let wanted = attempt.named(by: offers).tooNarrow(offers) {  // guard: scope-no-refusal
+        if let wanted = attempt.named(by: offers).tooNarrow(offers) {
             recordTooNarrow(attempt, for: wanted, &context)
         } else {
             recordRefusal(of: attempt, with: offers, &context)
@@ -104,7 +104,6 @@ extension LoginResolution {
         guard !search.situation.chain.isTunnel, response.status != 407, var attempt = outgoing.proxy else { return nil }
         defer { context.endAttempt(by: intent.id, in: attempt.space) }
         if let exchange = attempt.digestExchange {
-            // guard: rspauth-of-proxy
             let info = AuthenticationInfo(fields: response.values(of: "Proxy-Authentication-Info"))
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
                 return .serverNotAuthentic(attempt.challenger)
@@ -124,7 +123,6 @@ extension LoginResolution {
         case .opensTunnel: acceptTunnel(isProven: true, &context)
         case .reusesConnection:
             if search.situation.chain.isTunnel { acceptTunnel(isProven: false, &context) }
-            // guard: attempt-kept-connections
             if let attempt = outgoing.handshake?.attempt { context.endAttempt(by: intent.id, in: attempt.space) }
         case .interim: break
         }
@@ -164,7 +162,6 @@ extension LoginResolution {
                 attempt.isAccepted = true
                 context.endAttempt(by: intent.id, in: attempt.space, .accepted(most: response.mostRequests))
             } else {
-                // guard: attempt-on-reused-connection
                 let isProven = !attempt.challenge.isHandshake || !response.reusedConnection
                 let path = search.situation.chain.hop.url.loginPath
                 accept(&attempt, path: path, isProven: isProven, most: response.mostRequests, &context)
@@ -202,7 +199,6 @@ extension LoginResolution {
         // A header value made by a client answers one challenge, so other fetches cannot use it.
         let isForOthers = if case .header = attempt.credential.form { false } else { true }
         search.situation.leases.release(
-            // guard: forget-those-that-wait
             isForOthers && isCurrent ? .accepted(.login(attempt.credential, attempt.source)) : .passed(declined: []),
             LeaseSlot(attempt.space), &context)
     }
@@ -226,7 +222,6 @@ extension TransferResponse {
     fileprivate var wholeBody: [UInt8]? { openBody == nil && !isDecoded ? body : nil }
 
     /// Returns the values of a field in the header section and the trailer section.
-    // guard: rspauth-in-trailer
     fileprivate func values(of name: String) -> [String] { (headers + trailers).values(of: name) }
 
     /// The number of requests that can be under way to the sender of the response at the same time.

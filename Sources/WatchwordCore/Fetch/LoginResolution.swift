@@ -24,7 +24,7 @@ struct LoginResolution: Sendable {
         if question.isRenewal { return finishRenewal(question, &context) }
         context.session.wallTime = context.environment.sinceEpoch
         let isAbandoned = question.declined.isAbandoned
-        if !isAbandoned || question.deferred?.isAnswer == true,  // guard: an-answer-is-tried-though-abandoned
+        if !isAbandoned || question.deferred?.isAnswer == true,
             let step = tryDeferred(question, offers, &context)
         {
             return step
@@ -55,7 +55,7 @@ struct LoginResolution: Sendable {
         let space = asked.protectionSpace(at: offers.challenger)
         importRefusals(for: asked, in: space, deferred: deferred, context)
         guard search.situation.mayUse(deferred.source, for: space, context),
-            !search.isForgotten(deferred, in: space, context),  // guard: forget-deferred
+            !search.isForgotten(deferred, in: space, context),
             !search.situation[offers.challenger].hasRefused(deferred.credential, in: space),
             !search.situation[offers.challenger].tokens.isTooNarrow(deferred.credential, for: asked),
             !search.situation.consent.isRefused(search.situation.consent.use(of: deferred, in: space, context))
@@ -131,7 +131,6 @@ struct LoginResolution: Sendable {
         else {
             return .endUnanswered(question)
         }
-        // guard: scope-own-question
         let key = search.situation.queueKey(for: space, .find, scope: asked.scope, context)
         guard search.situation.leases.take(key, &context) else { return .wait(question, .queue(key)) }
         if search.situation.mayUseStorage(for: space, context), search.keyringItems(at: challenger, context) == nil,
@@ -205,7 +204,7 @@ struct LoginResolution: Sendable {
         var candidate = candidate
         candidate.steering = search.situation.steering(to: Challenger(space))
         var attempt = Attempt(asked, space, candidate)
-        // guard: ticket-bound, ticket-for-a-proxy-unbound
+        // guard: ticket-bound
         if space.proxyType == nil { attempt.serverEndPoint = question.response?.serverEndPoint }
         outgoing[space.proxyType == nil ? .server : .proxy] = attempt
         if asked.isHandshake { handshakeQuestion = question }
@@ -252,10 +251,8 @@ struct LoginResolution: Sendable {
             !search.situation[offers.challenger].hasRefused(credential, in: space),
             !search.situation[offers.challenger].tokens.isTooNarrow(credential, for: asked),
             asked.canCarry(credential, at: offers.challenger),
-            // guard: waiting-fetch-downgrade
             own != nil || !search.isDowngrade(asked, offers.challenger, context),
             search.problem(with: credential, at: offers.challenger, context) == nil,  // guard: waiting-fetch-path
-            // guard: waiting-fetch-narrower
             own != nil || [.client, .agent].contains(source)
                 || !search.isNarrowerStored(than: credential, in: space, context),
             own.map({ $0.credential.isSame(as: credential) }) ?? true

@@ -35,7 +35,6 @@ struct PassedRespondents: Sendable, Equatable, ExpressibleByArrayLiteral {
     mutating func recordDefault(of respondent: Respondent) { declined.insert(respondent) }
 
     /// Records `reject`: the next scheme is a new question for all but the silent respondents (SECURITY-RULES X1).
-    // guard: a-rejection-does-not-answer-for-the-silent
     mutating func recordRejection() { (declined, unasked, hasAnswer) = ([], [:], true) }
 
     mutating func recordSilence(of respondent: Respondent) { silent.insert(respondent) }
@@ -69,7 +68,6 @@ struct PassedRespondents: Sendable, Equatable, ExpressibleByArrayLiteral {
     var forOtherClients: PassedRespondents {
         var others = PassedRespondents()
         if let cause = unasked[.agents] {
-            // guard: one-stopped-program-speaks-for-no-other
             if cause == .noAgent { others.unasked[.agents] = .noAgent }
         } else if contains(.agents) {
             others.declined = [.agents]

@@ -112,7 +112,7 @@ struct RedirectChain: Sendable {
                 after: hop, response: response, hasAuthenticated: hasAuthenticated, intent.plan.redirects)
             guard let next else { return .nowhere }
             redirects += 1
-            guard redirects <= intent.plan.maxRedirects else { return .refused(tooMany) }  // guard: redirect-count
+            guard redirects <= intent.plan.maxRedirects else { return .refused(tooMany) }
             try hosts.check(next.url.origin)  // guard: redirect-to-denied-host
             return .onward(next)
         } catch {

@@ -17,11 +17,10 @@ enum RedirectPolicy {
         _ rules: RedirectParams = RedirectParams()
     ) throws(FetchFailure) -> HopRequest? {
         guard [301, 302, 303, 307, 308].contains(response.status),
-            // guard: redirect-empty-location
             let location = response.headers.firstValue(of: "Location"), !location.isEmpty
         else { return nil }
         let url = try request.url.resolving(location)
-        if let schemes = rules.schemes, !schemes.contains(url.origin.scheme.rawValue) {  // guard: redirect-scheme
+        if let schemes = rules.schemes, !schemes.contains(url.origin.scheme.rawValue) {
             throw FetchFailure(
                 .insecureRedirect,
                 "redirect from \(request.url.origin.text) to \(url.origin.text) not followed: this fetch does not allow redirects to \(url.origin.scheme.rawValue)",
@@ -35,12 +34,11 @@ enum RedirectPolicy {
             )
         }
         var next = HopRequest(url: url, method: request.method, headers: request.headers, body: request.body)
-        // guard: redirect-preserve-post
         let preservesPost = request.method == "POST" && rules.keepPost.contains(response.status)
         if !preservesPost, becomesGet(status: response.status, method: request.method) {
             if !rules.keepMethod { next.method = "GET" }
             next.body = nil
-            next.headers.removeAll(where: HeaderPolicy.isAboutBody)  // guard: redirect-drops-body-headers
+            next.headers.removeAll(where: HeaderPolicy.isAboutBody)
         }
         if url.origin != request.url.origin {  // guard: redirect-drops-headers
             next.headers.removeAll { field in

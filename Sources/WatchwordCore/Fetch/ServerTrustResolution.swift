@@ -28,14 +28,13 @@ struct ServerTrustResolution: Sendable {
 
     /// Looks up a remembered decision again, because it may have been forgotten by hand since then.
     mutating func refresh(_ situation: inout FetchSituation, _ context: FetchContext) {
-        // guard: forgotten-trust-under-way
         if let trust = decision, trust.fetch == nil { decide(remembered(situation, context), &situation) }
     }
 
     /// Returns the remembered exception for this server.
     func remembered(_ situation: FetchSituation, _ context: FetchContext) -> TrustDecision? {
         guard situation.mayRememberTrust(context), situation.intent.plan.acceptsExceptions else { return nil }
-        let owner = situation.intent.access.certificatePartition  // guard: trust-of-another-program
+        let owner = situation.intent.access.certificatePartition
         return context.decisions.trustedKey(at: situation.chain.origin, owner: owner).map { key in
             TrustDecision(
                 spkiSha256: key.spkiSha256, isException: true,
@@ -50,7 +49,6 @@ struct ServerTrustResolution: Sendable {
         guard let leaf = facts.chain.first?.spkiSha256, !leaf.isEmpty else {
             return .endUnanswered(question)
         }
-        // guard: oauth-no-exception
         guard situation.intent.plan.acceptsExceptions else {
             return verifyNormally(question, facts, &situation, &context)
         }
@@ -130,7 +128,6 @@ struct ServerTrustResolution: Sendable {
         guard case .credential(let credential) = answer else {
             situation.leases.release(
                 answer == .reject ? .rejected(by: respondent) : .proceed, answeredBy: respondent, .connection, &context)
-            // guard: a-good-certificate-can-be-rejected
             if answer == .reject { return distrust(question, facts, &situation, &context) }
             return verifyNormally(question, facts, &situation, &context)
         }

@@ -26,7 +26,6 @@ struct TargetRecord: Sendable, Equatable {
 
         /// - Parameter result: `nil` if the keyring could not be used.
         mutating func record(_ result: [KeyringItem]?) {
-            // guard: netrc-behind-a-locked-item
             (items, isComplete) = (result ?? [], result?.allSatisfy { !$0.isLocked } ?? false)
         }
     }
@@ -64,8 +63,8 @@ struct TargetRecord: Sendable, Equatable {
         rejected.insert(Rejection(space: space, scheme: challenge.scheme))
     }
 
+    // guard: refused-is-not-sent-again
     func hasRefused(_ credential: LoginCredential, in space: ProtectionSpace) -> Bool {
-        // guard: refused-is-not-sent-again
         refused.contains { $0.space == space && $0.credential.isSame(as: credential) }
     }
 

@@ -41,7 +41,7 @@ struct TimeBudget: Sendable {
     /// Returns when a wait that began at `since` reaches its limit.
     func end(ofWaitSince since: Duration) -> Duration {
         let end = since + Limits.leaseWait - waitedSinceRequest
-        return boundsWaiting ? min(end, since + left) : end  // guard: wait-timeout
+        return boundsWaiting ? min(end, since + left) : end
     }
 
     /// Whether no time is left at `now`, in a wait that began at `since`.

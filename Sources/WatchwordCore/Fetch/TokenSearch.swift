@@ -25,7 +25,7 @@ struct TokenSearch: Sendable, Equatable {
     mutating func begin(_ query: TokenQuery) -> Bool {
         outcome = nil
         if query.challenge.isInsufficient, query.rule.flow != .registry {
-            guard !hasWidened else { return false }  // guard: oauth-widened-once
+            guard !hasWidened else { return false }
             hasWidened = true
         }
         return purposes.insert(query.purpose).inserted

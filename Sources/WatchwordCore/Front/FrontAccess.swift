@@ -53,7 +53,7 @@ public struct FrontAccess: Sendable {
             switch request.target {
             case .absolute(let url): (url.origin.host, url.origin.port, url.origin)
             case .authority(let host, let port): (host, port, nil)
-            case .origin: throw .notForProxy  // guard: front-origin-form
+            case .origin: throw .notForProxy
             }
         // guard: front-needs-token
         if let token, !isDescendant, !FrontToken.isValid(request.proxyAuthorization, token: token) { throw .token }
@@ -76,9 +76,9 @@ public struct FrontAccess: Sendable {
     }
 
     /// Whether a request is for this front of a site, by `Host` or by its URL.
-    public func isNamed(by request: FrontRequest) -> Bool {
+    public func isNamed(by request: FrontRequest) -> Bool {  // guard: front-site-name
         guard case .site(let names) = kind, let authority = request.authority else { return false }
-        return names.contains { $0.asciiLowercased == authority }  // guard: front-site-name
+        return names.contains { $0.asciiLowercased == authority }
     }
 }
 

@@ -14,16 +14,14 @@ struct FrontChunk {
         let number = line.prefix { $0 != semicolon && !FrontFieldLine.isBlank($0) }
         let rest = line.dropFirst(number.count)
         // Blanks are read before an extension only (RFC 9112 section 7.1.1).
-        // guard: front-chunk-blank
         guard rest.isEmpty || rest.drop(while: FrontFieldLine.isBlank).first == semicolon else { throw .chunk }
-        guard !number.isEmpty, number.count <= Self.digits else { throw .chunk }  // guard: front-chunk-overflow
+        guard !number.isEmpty, number.count <= Self.digits else { throw .chunk }
         var size = 0
         for digit in number {
             guard let value = Self.value(of: digit) else { throw .chunk }  // guard: front-chunk-size
             size = size << 4 | value
         }
         guard size <= Limits.bodyBytes else { throw .bodySize }
-        // guard: front-chunk-extension-characters
         guard rest.allSatisfy(\.isFieldCharacter) else { throw .chunkExtension }
         self.size = size
         extensionBytes = rest.count
@@ -61,7 +59,7 @@ struct FrontTrailers {
     mutating func add(_ line: UnsafeRawBufferPointer, byteCount: Int, _ limits: FrontLimits) throws(FrontRefusal) {
         self.byteCount += byteCount
         fieldCount += 1
-        guard fieldCount <= limits.fields else { throw .fieldCount }  // guard: front-trailer-count
+        guard fieldCount <= limits.fields else { throw .fieldCount }
         let field = try FrontFieldLine(line)
         if Self.allows(field.name) { fields.append(field.field) }
     }

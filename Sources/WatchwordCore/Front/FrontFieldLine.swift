@@ -16,7 +16,6 @@ struct FrontFieldLine {
         while start < end, Self.isBlank(line[start]) { start += 1 }
         while start < end, Self.isBlank(line[end - 1]) { end -= 1 }
         valueBytes = UnsafeRawBufferPointer(rebasing: line[start..<end])
-        // guard: front-field-value
         guard valueBytes.allSatisfy(\.isFieldCharacter) else { throw .fieldValue }
         name = String(decoding: nameBytes, as: UTF8.self)
     }

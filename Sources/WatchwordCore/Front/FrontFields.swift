@@ -30,7 +30,6 @@ public struct FrontFields: Sendable {
     /// - Throws: `FrontRefusal` with status 508 if the request has passed this front already, and the response of the front itself if
     ///   `Max-Forwards` ends here.
     public func request(_ request: FrontRequest) throws(FrontRefusal) -> [HeaderField] {
-        // guard: front-loop
         guard !hasPassed(request.headers) else {
             throw FrontRefusal(
                 508, "loop", "the request has passed this proxy already; remove the proxy from its own upstream route")
@@ -85,7 +84,7 @@ public struct FrontFields: Sendable {
 
     /// Returns the trailers of the origin's response for the program; none unless it accepts them.
     public static func trailers(_ trailers: [HeaderField], to request: FrontRequest) -> [HeaderField] {
-        guard request.acceptsTrailers else { return [] }  // guard: front-unwanted-trailers
+        guard request.acceptsTrailers else { return [] }
         return trailers.filter { FrontTrailers.allows($0.name) }
     }
 
@@ -121,7 +120,7 @@ public struct FrontFields: Sendable {
             let name = field.name
             let isForwarded =
                 !Self.hopByHop.contains(name)  // guard: front-hop-by-hop
-                && !named.contains(name)  // guard: front-named-by-connection
+                && !named.contains(name)
                 && !name.hasPrefix(ignoringASCIICase: "proxy-")  // guard: front-fields-for-proxies
                 && !others.contains(name)
             if isForwarded { fields.append(field) }

@@ -19,13 +19,13 @@ struct FrontHead {
     mutating func add(_ line: UnsafeRawBufferPointer, byteCount: Int, _ limits: FrontLimits) throws(FrontRefusal) {
         self.byteCount += byteCount
         fieldCount += 1
-        guard fieldCount <= limits.fields else { throw .fieldCount }  // guard: front-field-count
+        guard fieldCount <= limits.fields else { throw .fieldCount }
         let field = try FrontFieldLine(line)
         if field.name.equalsIgnoringASCIICase("Authorization") {
-            guard authorization == nil else { throw .twoCredentials }  // guard: front-two-authorizations
+            guard authorization == nil else { throw .twoCredentials }
             authorization = Secret(copying: field.valueBytes)
         } else if field.name.equalsIgnoringASCIICase("Proxy-Authorization") {
-            guard proxyAuthorization == nil else { throw .twoCredentials }  // guard: front-two-tokens
+            guard proxyAuthorization == nil else { throw .twoCredentials }
             proxyAuthorization = Secret(copying: field.valueBytes)
         } else {
             fields.append(field.field)
@@ -57,9 +57,9 @@ struct FrontHead {
     /// RFC 9112 section 3.2: one `Host` in HTTP/1.1, and never two.
     private func checkedHost() throws(FrontRefusal) -> String? {
         let hosts = fields.values(of: "Host")
-        guard hosts.count <= 1 else { throw .host }  // guard: front-two-hosts
+        guard hosts.count <= 1 else { throw .host }
         guard let host = hosts.first else {
-            guard line.minorVersion == 0 else { throw .host }  // guard: front-no-host
+            guard line.minorVersion == 0 else { throw .host }
             return nil
         }
         guard host.isEmpty || (try? Origin(scheme: .http, authority: host)) != nil else { throw .host }
@@ -73,20 +73,17 @@ struct FrontHead {
         let codings = fields.values(of: "Transfer-Encoding")
         guard codings.isEmpty || lengths.isEmpty else { throw .bothLengths }  // guard: front-both-lengths
         guard lengths.count <= 1 else { throw .length }  // guard: front-two-lengths
-        // guard: front-coding-in-1-0
         guard codings.isEmpty || line.minorVersion == 1 else { throw .codingOfOldVersion }
         guard codings.isEmpty || codings.count == 1 && codings[0].equalsIgnoringASCIICase("chunked") else {
             throw .coding  // guard: front-coding
         }
         let length = try lengths.first.map(Self.length)
-        // guard: front-connect-body
         guard line.method != "CONNECT" || codings.isEmpty && length ?? 0 == 0 else { throw .connectBody }
         guard codings.isEmpty else { return .chunked }
         return length.flatMap { $0 > 0 ? .sized($0) : nil } ?? .none
     }
 
     private static func length(_ text: String) throws(FrontRefusal) -> Int {
-        // guard: front-length
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .length }
         guard let length = Int(text), length <= Limits.bodyBytes else { throw .bodySize }
         return length

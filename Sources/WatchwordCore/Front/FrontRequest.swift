@@ -87,7 +87,6 @@ public struct FrontRequest: Sendable, Equatable {
     public var acceptsTrailers: Bool { minorVersion == 1 && headers.hasElement("trailers", of: "TE") }
 
     /// Whether a front passes on the bytes of a protocol that is named in `Upgrade`.
-    // guard: front-upgrade
     static func isPassedOn(protocol name: String) -> Bool { name.equalsIgnoringASCIICase("websocket") }
 
     /// Whether a browser shows the response as a page.

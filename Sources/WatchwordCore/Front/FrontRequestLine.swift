@@ -43,7 +43,6 @@ struct FrontRequestLine {
         let isConnect = method == "CONNECT"
         let isPath = first == UInt8(ascii: "/")
         // The bytes are not converted to a `String` before this check, because they may contain a password.
-        // guard: front-user
         guard isPath || !authority(of: bytes).contains(UInt8(ascii: "@")) else { throw .userInformation }
         // A fast path, because `String(validating:)` is generic code.
         let isASCII = bytes.allSatisfy { $0 < 0x80 }
@@ -74,7 +73,7 @@ struct FrontRequestLine {
     private static func url(_ text: String) throws(FrontRefusal) -> FetchURL {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), text[colon...].utf8.starts(with: "://".utf8)
         else { throw .target }
-        guard text[..<colon].equalsIgnoringASCIICase("http") else { throw .scheme }  // guard: front-scheme
+        guard text[..<colon].equalsIgnoringASCIICase("http") else { throw .scheme }
         do {
             return try FetchURL(text, keepsTarget: true)
         } catch {
@@ -86,7 +85,6 @@ struct FrontRequestLine {
     private static func tunnel(_ text: String) throws(FrontRefusal) -> FrontRequest.Target {
         guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else { throw .target }
         let port = text.utf8[text.utf8.index(after: colon)...]
-        // guard: front-connect-port
         guard !port.isEmpty, port.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .target }
         do {
             let origin = try Origin(scheme: .https, authority: text)

@@ -99,7 +99,7 @@ public struct FrontRequestReader: ~Copyable, Sendable {
         let tooLong = FrontRequestLine.refusal(ofLong: buffer.bytes)
         guard let length = try lineLength(limits.headBytes, tooLong) else { return .needsBytes }
         if length == 2 {
-            guard emptyLines < limits.emptyLines else { throw .emptyLines }  // guard: front-empty-lines
+            guard emptyLines < limits.emptyLines else { throw .emptyLines }
             state = .requestLine(emptyLines: emptyLines + 1)
         } else {
             state = .fields(try FrontHead(line(length), byteCount: length))
@@ -110,7 +110,6 @@ public struct FrontRequestReader: ~Copyable, Sendable {
 
     private mutating func fields(_ head: FrontHead) throws(FrontRefusal) -> Step {
         var head = head
-        // guard: front-head-size
         while let length = try lineLength(limits.headBytes - head.byteCount, .headSize) {
             if length == 2 { return begin(try head.request()) }
             try head.add(line(length), byteCount: length, limits)
@@ -146,7 +145,6 @@ public struct FrontRequestReader: ~Copyable, Sendable {
         guard let length = try lineLength(longest, .chunkExtension) else { return .needsBytes }
         let chunk = try FrontChunk(line(length))
         extensionBytes += chunk.extensionBytes
-        // guard: front-chunk-extensions
         guard extensionBytes <= limits.chunkExtensionBytes else { throw .chunkExtension }
         buffer.removeFirst(length)
         state = chunk.size == 0 ? .trailers(FrontTrailers()) : .chunk(chunk.size)
@@ -155,7 +153,7 @@ public struct FrontRequestReader: ~Copyable, Sendable {
 
     private mutating func chunkEnd() throws(FrontRefusal) -> Step {
         let end = buffer.bytes.prefix(2)
-        guard end.elementsEqual([0x0D, 0x0A].prefix(end.count)) else { throw .chunk }  // guard: front-chunk-end
+        guard end.elementsEqual([0x0D, 0x0A].prefix(end.count)) else { throw .chunk }
         guard end.count == 2 else { return .needsBytes }
         buffer.removeFirst(2)
         state = .chunkSize
@@ -164,7 +162,6 @@ public struct FrontRequestReader: ~Copyable, Sendable {
 
     private mutating func trailers(_ trailers: FrontTrailers) throws(FrontRefusal) -> Step {
         var trailers = trailers
-        // guard: front-trailer-size
         while let length = try lineLength(limits.headBytes - trailers.byteCount, .headSize) {
             if length == 2 {
                 buffer.removeFirst(2)

@@ -44,7 +44,6 @@ public struct FrontResponse: Sendable, Equatable {
         bytes = HeadWriter.lines(headers, room: room) { head in
             head.write(
                 line: "HTTP/1.1 ", isTunnel ? "\(status) Connection established" : Self.statusLine(status, reason))
-            // guard: front-response-name
             for field in headers where !Self.own.contains(field.name) && field.name.isToken { head.write(field) }
             // A response to HEAD, and 304, name the length of the body that they omit (RFC 9110 section 8.6).
             if let length, !isInterim, !isTunnel, status != 204 { head.write(line: "Content-Length: ", String(length)) }
@@ -69,7 +68,7 @@ public struct FrontResponse: Sendable, Equatable {
         let hasBody =
             request.method != "HEAD" && !(100..<200).contains(status) && status != 204 && status != 304
             && !(request.isConnect && (200..<300).contains(status))
-        guard hasBody else { return .none }  // guard: front-no-body
+        guard hasBody else { return .none }
         if let length { return length == 0 ? .none : .sized(length) }
         return request.minorVersion == 0 ? .closeDelimited : .chunked
     }
@@ -89,9 +88,8 @@ public struct FrontResponse: Sendable, Equatable {
     }
 
     /// The text with a space for each control character, so that it cannot end the line.
-    static func sanitised(_ text: String) -> String {
+    static func sanitised(_ text: String) -> String {  // guard: front-line-break
         guard !text.isFieldText else { return text }
-        // guard: front-line-break
         return String(decoding: text.utf8.map { $0.isFieldCharacter ? $0 : 0x20 }, as: UTF8.self)
     }
 

@@ -45,17 +45,17 @@ extension FrontSite {
     /// Returns a request without the login of the program, if the front is restricted.
     public func restricted(_ request: FrontRequest) -> FrontRequest {
         var request = request
-        if isRestricted { request.authorization = nil }  // guard: front-authorization-of-a-restricted-program
+        if isRestricted { request.authorization = nil }
         return request
     }
 
     /// Returns the fields that the site gets. If programs may not send every request, these are fields of HTTP that name neither
     /// a method, a path, a host nor a login, and those that the front was opened with: servers take methods and paths from
     /// fields of many names.
-    public func passedOn(_ headers: [HeaderField]) -> [HeaderField] {
+    public func passedOn(_ headers: [HeaderField]) -> [HeaderField] {  // guard: front-fields
         guard isRestricted || methods != nil || paths != nil else { return headers }
         let added = FieldNames(fields ?? [])
-        return headers.filter { Self.usualFields.contains($0.name) || added.contains($0.name) }  // guard: front-fields
+        return headers.filter { Self.usualFields.contains($0.name) || added.contains($0.name) }
     }
 
     private static let usualFields: FieldNames = [

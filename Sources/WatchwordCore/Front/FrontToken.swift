@@ -3,9 +3,9 @@ internal import WatchwordProtocol
 /// The token of a front, which programs send as the password of `Proxy-Authorization: Basic` (RFC 7617 section 2).
 enum FrontToken {
     /// Whether the value of `Proxy-Authorization` contains `token`, with any user name. The comparison takes constant time.
-    static func isValid(_ field: Secret?, token: Secret) -> Bool {
+    static func isValid(_ field: Secret?, token: Secret) -> Bool {  // guard: front-token
         guard let field, !token.isEmpty, let password = password(of: field) else { return false }
-        return password == token  // guard: front-token
+        return password == token
     }
 
     private static func password(of field: Secret) -> Secret? {

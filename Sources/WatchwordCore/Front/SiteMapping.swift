@@ -41,7 +41,7 @@ public struct SiteMapping: Sendable {
                 HeaderField(field.name, Self.moved(field.value, from: site, to: front))
             case "access-control-allow-origin":
                 HeaderField(field.name, Self.moved(field.value, from: site, to: front))
-            case "set-cookie" where !passesCookies: nil  // guard: front-cookies-of-the-site
+            case "set-cookie" where !passesCookies: nil
             case "set-cookie": cookie(field.value).map { HeaderField(field.name, $0) }
             case "refresh": nil
             default: field
@@ -77,7 +77,7 @@ public struct SiteMapping: Sendable {
             let text = pair.count > 1 ? Self.trimmed(pair[1]) : ""
             switch Self.trimmed(pair[0]).asciiLowercased {
             case "domain":
-                guard coversSite(text) else { return nil }  // guard: front-cookie-domain
+                guard coversSite(text) else { return nil }
             case "secure" where !isSecure, "partitioned" where !isSecure: break
             case "samesite" where !isSecure && text.equalsIgnoringASCIICase("None"): break
             default: kept.append(part)

@@ -33,7 +33,7 @@ public enum KeyringAttributes {
             "protocol": ExactText(pattern.proxyType.map(protocolName) ?? pattern.scheme), "port": "\(pattern.port)",
         ]
         if pattern.authenticationMethod == .ntlm {
-            attributes["domain"] = account.domain  // guard: keyring-writes-domain
+            attributes["domain"] = account.domain
         } else {
             if let realm = pattern.realm, !realm.isEmpty { attributes["domain"] = realm }
             attributes[windowsDomain] = account.domain
@@ -62,7 +62,6 @@ public enum KeyringAttributes {
     /// Returns `nil` for an item without a user.
     static func account(_ attributes: [ExactText: ExactText], _ method: AuthenticationMethod?) -> Account? {
         guard let user = attributes["user"] ?? attributes["username"], !user.isEmpty else { return nil }
-        // guard: keyring-reads-domain
         return Account(user: user, domain: attributes[method == .ntlm ? "domain" : windowsDomain])
     }
 

@@ -15,7 +15,7 @@ struct KeyringMatches: Sendable {
     ) {
         let usable = items.compactMap { StoredCredential($0, at: challenger) }.filter { stored in
             guard let credential = stored.credential, isFitting(stored.pattern) else { return false }
-            return (user?.admits(stored.account) ?? true) && !credential.isExpired(at: time)  // guard: keyring-expiry
+            return (user?.admits(stored.account) ?? true) && !credential.isExpired(at: time)
         }
         let covering = usable.filter { $0.credential?.covers(path) ?? false }
         let highest = covering.map(\.rank).max()
@@ -63,7 +63,6 @@ extension StoredCredential {
     /// The narrowest path ranks first (SEMANTICS rule 18), then an exact port, the realm, the method, and the scheme.
     fileprivate var rank: Int {
         let pathLength = credential?.pathLength ?? 0
-        // guard: keyring-narrower-path-first
         return 16 * pathLength + (namesPort ? 8 : 0) + (pattern.realm != nil ? 4 : 0)
             + (pattern.authenticationMethod != nil ? 2 : 0) + (namesScheme ? 1 : 0)
     }

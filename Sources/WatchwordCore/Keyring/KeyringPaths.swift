@@ -37,7 +37,6 @@ struct KeyringPaths: Sendable {
     /// cover `requested` are dropped from this record, so that later fetches use that credential and do not ask again.
     mutating func overrule(for requested: ExactText, in space: ProtectionSpace) {
         places[Challenger(space)]?.removeAll {
-            // guard: an-answer-overrules-the-keyrings-path
             $0.pattern.matches(space) && PathRange.path($0.path, mayCover: requested)
         }
     }
@@ -48,9 +47,7 @@ struct KeyringPaths: Sendable {
         than credential: LoginCredential, for requested: ExactText, in space: ProtectionSpace, user: Account?
     ) -> Bool {
         (places[Challenger(space)] ?? []).contains { place in
-            // guard: keyring-path-of-another-realm
             PathRange.length(of: place.path) > credential.pathLength && place.pattern.matches(space)
-                // guard: keyring-path-of-another-user
                 && (user?.admits(place.account) ?? true) && PathRange.path(place.path, mayCover: requested)
         }
     }

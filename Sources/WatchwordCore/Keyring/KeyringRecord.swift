@@ -64,7 +64,6 @@ public struct KeyringRecord: Sendable {
     /// Whether this machine has no keyring, as far as known. A keyring that was used before counts as failed, not as
     /// absent.
     var isAbsent: Bool {
-        // guard: netrc-behind-one-that-was-there
         if case .unusable(let failure, _) = state { failure.kind == .absent && !wasUsable } else { false }
     }
 

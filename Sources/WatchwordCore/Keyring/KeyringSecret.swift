@@ -23,7 +23,7 @@ public struct KeyringSecret: Sendable, Equatable {
         let read = text.withUnsafeBytes { bytes -> KeyringSecret? in
             guard let parts = Self.split(bytes) else { return KeyringSecret(password: text) }
             let seconds = parts.expiry.map { Self.seconds($0) }
-            if case .some(nil) = seconds { return nil }  // guard: keyring-expiry-malformed
+            if case .some(nil) = seconds { return nil }
             return KeyringSecret(
                 password: parts.password, expiresAt: (seconds ?? nil).map { .seconds($0) }, refreshToken: parts.token)
         }
@@ -63,7 +63,7 @@ public struct KeyringSecret: Sendable, Equatable {
             if let expiry = value(expiry, line) { (parts.expiry, parts.isGits) = (expiry, true) }
             if let token = value(token, line) { (parts.token, parts.isGits) = (Secret(copying: token), true) }
         }
-        return parts.isGits || further.allSatisfy { isNamed($0) } ? parts : nil  // guard: keyring-lines-of-git
+        return parts.isGits || further.allSatisfy { isNamed($0) } ? parts : nil
     }
 
     /// Returns the seconds since 1970; `nil` if they are malformed or out of range.

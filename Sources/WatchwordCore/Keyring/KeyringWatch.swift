@@ -54,13 +54,13 @@ public struct KeyringWatch: Sendable {
 
     public mutating func record(_ signal: Signal, now: Duration) {
         if let end = late[signal.item] {
-            if now < end { return }  // guard: watch-late-signals
+            if now < end { return }
             late[signal.item] = nil
         }
         guard waiting.count < Self.limit else { return }
         // Some services send `changed` for an item that is new, or several times for one change.
         let last = waiting[(start ?? 0)...].last { $0.item == signal.item }
-        if signal.kind == .changed, let last, last.kind != .deleted { return }  // guard: watch-one-change-once
+        if signal.kind == .changed, let last, last.kind != .deleted { return }
         waiting.append(signal)
     }
 
@@ -75,7 +75,7 @@ public struct KeyringWatch: Sendable {
         self.start = nil
         guard let item else { return }
         let count = waiting.count
-        waiting = waiting[..<start] + waiting[start...].filter { $0.item != item }  // guard: watch-own-changes
+        waiting = waiting[..<start] + waiting[start...].filter { $0.item != item }
         late = late.filter { $0.value > now }
         if waiting.count == count { late[item] = now + Self.grace }
         if isThere { remember(item) } else { known.remove(item) }
@@ -99,7 +99,7 @@ public struct KeyringWatch: Sendable {
         let isUnlocked = locked.remove(item.id) != nil
         guard isLogin(item) else { return forget(item.id) }
         remember(item.id)
-        return isUnlocked && signal.kind == .changed ? nil : .stored(item)  // guard: watch-unlocking
+        return isUnlocked && signal.kind == .changed ? nil : .stored(item)
     }
 
     private mutating func remember(_ item: String) {
@@ -112,7 +112,6 @@ public struct KeyringWatch: Sendable {
     }
 
     private func isLogin(_ item: KeyringItem) -> Bool {
-        // guard: watch-logins-only
         KeyringAttributes.everything.allSatisfy { item.attributes[$0.key] == $0.value } && StoredItem(item) != nil
     }
 }

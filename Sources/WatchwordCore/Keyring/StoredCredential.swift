@@ -43,7 +43,6 @@ public struct StoredCredential: Sendable, Equatable {
     /// Whether the item is exactly what the broker would have stored for this space. Only then does a refusal apply to
     /// nothing else: an item with more or fewer attributes may be valid elsewhere.
     func isExact(for space: ProtectionSpace) -> Bool {
-        // guard: keyring-retains-item-without-domain
         guard !mayLackDomain, let credential, item.secret == KeyringSecret.text(of: credential) else { return false }
         return item.says(KeyringAttributes.attributes(for: SpacePattern(space), account, path: credential.path))
     }

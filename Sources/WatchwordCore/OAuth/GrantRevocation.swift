@@ -25,7 +25,6 @@ public struct GrantRevocation: Sendable {
         let isSame =
             rule?.clientID == key.clientID
             && rule?.issuer.map { AuthorizationServer.isSame($0, key.issuer) } ?? false
-        // guard: oauth-secret-of-another-issuer
         return OAuthClient(id: key.clientID, secret: isSame ? rule?.clientSecret : nil)
     }
 

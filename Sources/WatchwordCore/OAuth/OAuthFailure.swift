@@ -35,8 +35,7 @@ extension FetchFailure {
 extension FetchURL {
     /// Whether tokens and metadata may be exchanged with this server: by https, or on this machine (RFC 6750 section
     /// 5.3).
-    // guard: oauth-https
-    var isSecureEnough: Bool { origin.scheme == .https || origin.isLoopback }
+    var isSecureEnough: Bool { origin.scheme == .https || origin.isLoopback }  // guard: oauth-https
 
     /// Whether this is a server to which a document of `namer` may refer: one without https only by one without it.
     // guard: oauth-loopback-named

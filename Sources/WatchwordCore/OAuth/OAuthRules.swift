@@ -23,12 +23,11 @@ public struct OAuthRules: Sendable {
     /// a server might also read as one in an inner path has no rule.
     public func rule(for url: FetchURL) -> OAuthRule? {
         let found = rules[url.origin]?.first { PathRange.path($0.path, covers: url.path) }
-        guard let found, found.rule.isUsable else { return nil }  // guard: oauth-rule-usable
+        guard let found, found.rule.isUsable else { return nil }
         // A whole origin without other tables cannot be left.
         let isAlone = found.path == "/" && rules[url.origin]?.count == 1
         // guard: oauth-hidden-segments
         guard isAlone || !HiddenSegments.leadUp(in: url.loginPath) && !url.isAmbiguous else { return nil }
-        // guard: oauth-ambiguous-inner-path
         guard !innerPaths(of: found.rule).contains(where: { PathRange.path($0, mayCover: url.path) }) else {
             return nil
         }
@@ -48,7 +47,6 @@ public struct OAuthRules: Sendable {
     public func innerPaths(of rule: OAuthRule) -> [ExactText] {
         guard let url = try? FetchURL(rule.resource) else { return [] }
         return (rules[url.origin] ?? []).map(\.path).filter {
-            // guard: oauth-inner-path-is-another
             !PathRange.path($0, covers: url.path) && PathRange.path(url.path, covers: $0)
         }
     }

@@ -83,7 +83,6 @@ extension TokenMachine {
     /// - Parameter tried: a refresh token that the server has refused.
     mutating func found(_ grant: TokenGrant?, tried: Secret?, _ clock: Clock) throws(FetchFailure) -> [Command] {
         self.grant = grant
-        // guard: oauth-consent-before-renewal
         if grant != nil, !query.isConsented { return finish(.needsConsent) }
         guard let grant, grant.refresh != tried else {
             return try (grant == nil ? [] : [.forget(key)]) + askPerson(clock)
@@ -166,7 +165,7 @@ extension TokenMachine {
         case .token(let token): return try use(token, previous: nil, clock)
         // The service turns everybody away without saying how to log in.
         case .refused where rule.flow == .registry && [401, 403].contains(reply.status) && !reply.asksForPassword:
-            guard !offersLogin else {  // guard: oauth-login-offered-once
+            guard !offersLogin else {
                 throw .login(
                     at: rule.issuer ?? "",
                     "it refused the login with status \(reply.status); check the login that is stored for it, and whether "
@@ -212,7 +211,7 @@ extension TokenMachine {
         guard let refresh = token.refresh ?? previous?.refresh,
             rule.flow != .registry, rule.flow != .clientCredentials
         else {
-            if case .failed = outcome { isDenied = rule.flow != .clientCredentials }  // guard: oauth-denied-login
+            if case .failed = outcome { isDenied = rule.flow != .clientCredentials }
             return finish(outcome, visit: visit)
         }
         var grant = TokenGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)
@@ -223,7 +222,7 @@ extension TokenMachine {
         self.grant = grant
         state = .storing(outcome, visit: visit)
         login = nil
-        return [.store(grant)]  // guard: oauth-stored-before-use
+        return [.store(grant)]
     }
 
     /// The path of the resource; `nil` for a whole server.

@@ -27,7 +27,7 @@ public struct LogLimiter: Sendable {
         let bytes = text.utf8
         guard bytes.count > longestText else { return text }
         // A character may consist of any number of scalars, and a scalar of at most four bytes.
-        var end = bytes.index(bytes.startIndex, offsetBy: longestText)  // guard: log-text
+        var end = bytes.index(bytes.startIndex, offsetBy: longestText)
         while UTF8.isContinuation(bytes[end]) { bytes.formIndex(before: &end) }
         return String(Substring(text.unicodeScalars[..<end])) + "… (shortened)"
     }
@@ -41,7 +41,7 @@ public struct LogLimiter: Sendable {
         let intervals = Int((now - line.since) / Self.interval)
         line.room = min(Self.burst, line.room + intervals)
         line.since += Self.interval * intervals
-        guard line.room > 0 else {  // guard: log-limit
+        guard line.room > 0 else {
             line.leftOut += 1
             return nil
         }

@@ -28,7 +28,7 @@ public struct NetrcQuery: Sendable, Equatable {
 
     /// Whether `command` is configured for this server.
     public func matches(_ command: CredentialCommand) -> Bool {
-        command.hosts.matches(host: origin.host, port: origin.port)  // guard: command-of-the-host
+        command.hosts.matches(host: origin.host, port: origin.port)
     }
 
     private var isAtDefaultPort: Bool { origin.port == origin.scheme.defaultPort }

@@ -60,10 +60,10 @@ struct AttemptWindow: Sendable {
     /// - Parameters:
     ///   - fetch: the fetch that would send it. It does not wait for a request of its own that was lost.
     func permits(_ fetch: FetchID, others: Others, now: Duration) -> Bool {
-        let own = requests.count { $0.fetch == fetch && $0.isLost && $0.isAtRisk }  // guard: attempt-lost-own
+        let own = requests.count { $0.fetch == fetch && $0.isLost && $0.isAtRisk }
         let atRisk = atRisk - own + others.atRisk
         let isOverdue = atRisk < bound && now >= endOfPatience(others)
-        if hasUnclear { return isOverdue || !requests.contains(where: \.isSecondTry) }  // guard: digest-one-second-try
+        if hasUnclear { return isOverdue || !requests.contains(where: \.isSecondTry) }
         return isOverdue || atRisk < capacity(now)
     }
 
@@ -84,13 +84,12 @@ struct AttemptWindow: Sendable {
     private var bound: Int { Limits.unprovenAttempts + (hasUnclear ? 1 : 0) }
 
     private func endOfPatience(_ others: Others) -> Duration {
-        max(lastSentAt, others.lastSentAt)  // guard: attempt-one-after-the-other
-            + (provenAt == nil ? Limits.verdictWait : Limits.knownVerdictWait)  // guard: attempt-patience
+        max(lastSentAt, others.lastSentAt)
+            + (provenAt == nil ? Limits.verdictWait : Limits.knownVerdictWait)
     }
 
     /// A credential that nobody has used recently is sent by one fetch first.
-    private func start(_ now: Duration) -> Int {
-        // guard: attempt-aged
+    private func start(_ now: Duration) -> Int {  // guard: attempt-aged
         provenAt.map { now - $0 < Limits.acceptanceAge } ?? false ? Limits.unprovenAttempts : 1
     }
 
@@ -102,12 +101,11 @@ struct AttemptWindow: Sendable {
     private func hasLapsed(_ now: Duration) -> Bool {
         // The programs of a burst need a moment between a response and the next request; others do not keep it open.
         let pause = requests.count * 2 < limit ? Limits.pauseBetweenRequests : acceptancePause
-        return acceptedAt.map { now - $0 > pause } ?? true  // guard: attempt-window-lapses
+        return acceptedAt.map { now - $0 > pause } ?? true
     }
 
     /// Returns when a request counts no more that ended without a verdict; `nil` if it is open.
     private func endOfMemory(_ request: Request) -> Duration? {
-        // guard: attempt-lost-of-known
         let memory = provenAt == nil || request.isUnclear ? Limits.lostVerdictMemory : Limits.knownVerdictWait
         return request.endedAt.map { $0 + memory }
     }
@@ -133,7 +131,7 @@ struct AttemptWindow: Sendable {
         requests.removeAll { $0.fetch == fetch || !$0.isAtRisk && $0.endedAt != nil }
         note(provenAt: sentAt)
         let current = capacity(now)
-        let grows = waiting > 0 && sentAt >= since  // guard: attempt-window-grows-by-its-own-requests
+        let grows = waiting > 0 && sentAt >= since
         limit = min(grows ? 2 * current : current, most)
         acceptedAt = now
         acceptancePause = max(Limits.shortestAcceptancePause, (now - sentAt) * 2)

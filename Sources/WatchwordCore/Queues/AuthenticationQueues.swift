@@ -158,7 +158,6 @@ public struct AuthenticationQueues: Sendable {
             return .taken
         }
         if queue.holder == fetch { return .taken }
-        // guard: wait-for-no-question
         if queue.activity.reason == .question && !waitsForPeople { return .questionOpen }
         queues[key]?.waiters.append(Waiter(fetch: fetch, client: client, waitsForPeople: waitsForPeople))
         return .queued
@@ -173,7 +172,7 @@ public struct AuthenticationQueues: Sendable {
         if reason == .question {
             queues[key]?.trial = nil
             for waiter in queues[key]?.waiters ?? [] where !waiter.waitsForPeople { wake(waiter, .retryLookup) }
-            queues[key]?.waiters.removeAll { !$0.waitsForPeople }  // guard: wait-ends-with-a-question
+            queues[key]?.waiters.removeAll { !$0.waitsForPeople }
         }
         return queues[key]?.waiters.map(\.fetch) ?? []
     }
@@ -211,7 +210,7 @@ public struct AuthenticationQueues: Sendable {
             for waiter in queue.waiters { wake(waiter, .proceed) }
             return
         case .cancelled(let respondent), .rejected(let respondent):
-            let isForAll = respondent == .agents  // guard: an-agents-cancel-counts-for-all
+            let isForAll = respondent == .agents
             for waiter in queue.waiters where isForAll || waiter.client.tag == client.tag {
                 let isOwn = waiter.client.tag == client.tag
                 wake(waiter, outcome == .cancelled(by: respondent) ? .cancelled(isOwn: isOwn) : .rejected(isOwn: isOwn))
@@ -220,7 +219,7 @@ public struct AuthenticationQueues: Sendable {
         case .passed(let declined):
             for index in queue.waiters.indices {
                 let isSame = queue.waiters[index].client.tag == client.tag
-                // guard: silence-is-inherited-by-the-same-client-only, handler-passing-is-of-one-fetch
+                // guard: silence-is-inherited-by-the-same-client-only
                 queue.waiters[index].declined.formUnion(isSame ? declined.forOtherFetches : declined.forOtherClients)
             }
         }
@@ -301,7 +300,7 @@ public struct AuthenticationQueues: Sendable {
             let waiter = queue.waiters.first(where: { $0.fetch == fetch }), !waiter.cannotTry
         else { return nil }
         let isShared =
-            trial.login.credential.persistence != .none  // guard: trial-for-this-time
+            trial.login.credential.persistence != .none
             || waiter.client.isOfSameProgram(as: queue.client)
         return isShared || isOwn ? trial : nil
     }

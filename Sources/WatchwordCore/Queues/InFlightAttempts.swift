@@ -256,8 +256,7 @@ extension [InFlightAttempts.InFlightAttempt] {
 
 extension InFlightAttempts.Login {
     /// Whether both share one window.
-    fileprivate func isSame(as other: InFlightAttempts.Login) -> Bool {
-        // guard: unasked-proves-nothing
+    fileprivate func isSame(as other: InFlightAttempts.Login) -> Bool {  // guard: unasked-proves-nothing
         space == other.space && steering == other.steering && credential.isSame(as: other.credential)
     }
 }

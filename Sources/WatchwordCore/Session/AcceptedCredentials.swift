@@ -6,15 +6,14 @@ typealias AcceptedCredentials = ChallengerTable<Boxed<SessionEntry>>
 
 extension AcceptedCredentials {
     /// Returns the entries of a partition; `nil` is the shared one.
-    func list(at challenger: Challenger, of owner: Partition?) -> [Entry] {
+    func list(at challenger: Challenger, of owner: Partition?) -> [Entry] {  // guard: session-owner
         let list = self[challenger]
-        return list.allSatisfy { $0.owner == owner } ? list : list.filter { $0.owner == owner }  // guard: session-owner
+        return list.allSatisfy { $0.owner == owner } ? list : list.filter { $0.owner == owner }
     }
 
     /// Returns the entries of a partition that are valid for `path`.
-    func list(at challenger: Challenger, of owner: Partition?, path: ExactText) -> [Entry] {
+    func list(at challenger: Challenger, of owner: Partition?, path: ExactText) -> [Entry] {  // guard: session-path
         let list = list(at: challenger, of: owner)
-        // guard: session-path
         return list.allSatisfy(\.value.credential.range.isWhole) ? list : list.filter { $0.credential.covers(path) }
     }
 

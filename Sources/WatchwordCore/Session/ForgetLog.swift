@@ -42,7 +42,7 @@ struct ForgetLog: Sendable {
 
     mutating func recordNetrcChange() {
         record(.netrcFile)
-        netrcMark = mark  // guard: netrc-changed
+        netrcMark = mark
     }
 
     /// Whether no forget operation since `mark` covers a credential of `user` for these spaces.

@@ -26,13 +26,13 @@ public struct PINTries: Sendable, Equatable {
     public init() {}
 
     /// Returns why no PIN may be tried now; `nil` if one may.
-    public mutating func reasonNotToTry(_ flags: Flags) -> NotTriedReason? {
+    public mutating func reasonNotToTry(_ flags: Flags) -> NotTriedReason? {  // guard: pin-tries
         // Another program has logged in, which resets the count of the token.
         if isReporting && !flags.isCountLow { self = PINTries() }
         if wrong > 0 && flags.isCountLow { isReporting = true }
         if flags.isLocked { return .locked }
-        if flags.isFinalTry { return .finalTry }  // guard: pin-final-try
-        return wrong < Limits.tokenPINTries ? nil : .tooMany  // guard: pin-tries
+        if flags.isFinalTry { return .finalTry }
+        return wrong < Limits.tokenPINTries ? nil : .tooMany
     }
 
     /// Counts a wrong PIN. The first wrong PIN of this broker counts as two if the token had already reported one of

@@ -153,18 +153,17 @@ extension SessionCache {
             let isOnly = candidates.count == 1 && staged.isEmpty
             let equals = isOnly ? [] : candidates.filter { $0.credential.scope == scope }
             guard isOnly || isDefault(entry, for: user, among: equals, path: path, now: now) else { continue }
-            // guard: one-token-is-not-two
             isAmbiguous = best.map { length == $0.length && !entry.credential.isSame(as: $0.entry.credential) } ?? false
             best = (entry, length)
         }
-        if isAmbiguous { return nil }  // guard: scope-preemptive
+        if isAmbiguous { return nil }
         guard let entry = best?.entry, user?.admits(entry.credential.account) ?? true else { return nil }
         // A server might read the path as one in another space.
         let mayBeOfAnother = candidates.contains {
             $0.space != entry.space && isValid($0, now)
                 && $0.matchLength(of: path, isPossible: true) ?? -1 > best?.length ?? -1
         }
-        return mayBeOfAnother ? nil : entry  // guard: session-ambiguous-directory
+        return mayBeOfAnother ? nil : entry
     }
 
     /// Returns an entry that would be sent before a challenge at another path, but not at this one (`SessionEntry.withheld`).
@@ -190,7 +189,7 @@ extension SessionCache {
         now: Duration
     ) -> Bool {
         defaultEntry(of: entry.space, user: user, in: list, now: now)?.number == entry.number
-            && !isOutranked(entry, for: user, path: path, now: now)  // guard: default-counts-what-waits
+            && !isOutranked(entry, for: user, path: path, now: now)
     }
 
     private func defaultEntry(

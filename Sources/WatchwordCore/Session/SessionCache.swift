@@ -43,11 +43,9 @@ public struct SessionCache: Sendable {
     ) -> Bool {
         guard credential.secret.isLocked else { return false }  // guard: remember-locked-memory
         // The server may have found another path, in which the credential was accepted.
-        // guard: session-hidden-directory
         let directory = HiddenSegments.leadUp(in: path) ? nil : URLComponentText.directory(of: path)
         let challenger = Challenger(space)
         // A token that was renewed while a fetch used it must not replace its successor.
-        // guard: session-former-token
         if credential.form == .token,
             var renewed = accepted[challenger].first(where: { entry in
                 entry.space == space && entry.owner == owner && entry.former?.matches(credential) == true
@@ -88,12 +86,12 @@ public struct SessionCache: Sendable {
         }
         let share = AcceptedCredentials.share(of: limits.entries)
         // Entries of single partitions are evicted before shared ones.
-        if accepted[challenger].count > share {  // guard: session-share-of-a-server
+        if accepted[challenger].count > share {
             let list = accepted[challenger]
             if !accepted.dropOldest(of: list.filter { $0.owner != nil }) { accepted.dropOldest(of: list) }
         } else if let owner, accepted.count(of: owner) > SessionLimits.entriesOfPart {
             accepted.dropOldest(of: accepted.entriesOfFullest { $0.owner == owner })
-        } else if count > limits.entries {  // guard: session-entries
+        } else if count > limits.entries {
             if !accepted.dropOldest(of: accepted.entriesOfFullest { $0.owner != nil }) {
                 accepted.dropOldest(of: accepted.entriesOfFullest { _ in true })
             }
@@ -120,7 +118,7 @@ public struct SessionCache: Sendable {
         if let index {
             staged[challenger][index] = entry
         } else {
-            staged.append(entry, at: challenger, limit: limits.entries)  // guard: session-given-entries
+            staged.append(entry, at: challenger, limit: limits.entries)
         }
         return (lastNumber, true)
     }
@@ -138,7 +136,7 @@ public struct SessionCache: Sendable {
                 !entry.credential.isWhole(credential)
             else { return false }
             if standing.map(entry.standing.precedes) ?? true { standing = entry.standing }
-            return true  // guard: stored-replaces-accepted
+            return true
         }
         return standing
     }
@@ -195,7 +193,6 @@ public struct SessionCache: Sendable {
     mutating func follow(_ response: DigestResponse, with nonce: ExactText, _ attempt: Attempt) {
         var entry = accepted.entries(with: attempt.credential, for: attempt.space, owner: attempt.partition)
             .first { $0.digest?.nonce == response.challenge.nonce }
-        // guard: nextnonce-of-open-body
         entry?.digest = nonces.follow(response, with: nonce, at: attempt.challenger)
         if let entry { accepted.put(entry, replacing: entry.number) }
     }
@@ -249,7 +246,7 @@ public struct SessionCache: Sendable {
     /// their number.
     public mutating func clear(at address: SiteAddress? = nil, since: Duration? = nil) -> Int {
         forget { listing in
-            if let since, listing.since < since { return false }  // guard: clearing-since-a-time
+            if let since, listing.since < since { return false }
             return address?.contains(listing.space) ?? true  // guard: clearing-an-address
         }
     }

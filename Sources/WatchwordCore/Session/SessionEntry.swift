@@ -46,7 +46,7 @@ struct SessionEntry: Sendable {
         if let directory { withheld.removeAll { PathRange.path($0, covers: directory) } }
         guard let directory, !directories.contains(where: { PathRange.path($0, covers: directory) }) else { return }
         directories.removeAll { PathRange.path(directory, covers: $0) }
-        if directories.count >= maxPaths { directories.removeFirst() }  // guard: session-paths
+        if directories.count >= maxPaths { directories.removeFirst() }
         directories.append(directory)
     }
 }
@@ -56,11 +56,11 @@ extension SessionEntry {
     mutating func withhold(at directory: ExactText, maxPaths: Int) {
         guard !isWithheld(at: directory) else { return }
         withheld.removeAll { PathRange.path(directory, covers: $0) }
-        withheld = withheld.count < maxPaths ? withheld + [directory] : ["/"]  // guard: session-withheld-paths
+        withheld = withheld.count < maxPaths ? withheld + [directory] : ["/"]
     }
 
     func isWithheld(at path: ExactText) -> Bool {
-        withheld.contains { PathRange.path($0, covers: path) }  // guard: withheld-in-any-form
+        withheld.contains { PathRange.path($0, covers: path) }
     }
 
     /// Replaces a token by its successor.
@@ -76,7 +76,6 @@ extension Boxed<SessionEntry> {
         let covers = isPossible ? PathRange.path(_:mayCover:) : PathRange.path(_:covers:)
         // guard: session-path-scope
         var match = value.directories.filter { covers($0, path) }.map { PathRange.length(of: $0) }.max()
-        // guard: session-hidden-segments
         if let length = match, length > 1, !isPossible, HiddenSegments.leadUp(in: path) { match = nil }
         guard value.space.authenticationMethod == .httpDigest else { return match }
         // `domain` has no meaning for a proxy (RFC 7616 section 3.3).

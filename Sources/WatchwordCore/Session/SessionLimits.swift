@@ -31,6 +31,6 @@ public struct SessionLimits: Sendable, Equatable {
     }
 
     public func allow(since: Duration, lastUse: Duration, now: Duration) -> Bool {
-        now - lastUse < idle && now - since < lifetime  // guard: session-idle, session-lifetime
+        now - lastUse < idle && now - since < lifetime
     }
 }

@@ -8,7 +8,7 @@ extension FetchURL {
     /// - Parameter keepsTarget: whether path and query are sent as they are in `text`, which then has no fragment.
     /// - Throws: `FetchFailure` of kind `badURL`.
     public init(_ text: String, keepsTarget: Bool = false) throws(FetchFailure) {
-        guard text.utf8.count <= Limits.urlBytes else {  // guard: url-length
+        guard text.utf8.count <= Limits.urlBytes else {
             throw .badURL("URL too long (limit \(Limits.urlBytes) bytes)")
         }
         let (origin, reference, target) = try text.readingUTF8 { bytes throws(FetchFailure) in
@@ -122,7 +122,7 @@ extension Origin {
     /// A zone (RFC 6874) is not allowed: it would reveal the name of a network interface to the server.
     private static func isIPv6Literal(_ host: String) -> Bool {
         host.hasSuffix("]") && host.utf8.contains(UInt8(ascii: ":")) && !host.utf8.contains(UInt8(ascii: "%"))
-            && NetworkAddress(host) != nil  // guard: url-ipv6
+            && NetworkAddress(host) != nil
     }
 }
 

@@ -25,7 +25,7 @@ public struct ProxyEndpoint: Sendable, Hashable {
         case "socks5", "socks5h", "socks": type = .socks
         default: throw .badProxy
         }
-        let rest = text[text.index(colon, offsetBy: 3)...].prefix { $0 != "/" }  // guard: proxy-url-path
+        let rest = text[text.index(colon, offsetBy: 3)...].prefix { $0 != "/" }
         guard !rest.contains(where: { "?#".contains($0) }) else { throw .badProxy }
         let place = try Origin(scheme: .http, authority: String(rest))
         let namesPort = rest.last?.isNumber == true && rest.hasSuffix(":\(place.port)")

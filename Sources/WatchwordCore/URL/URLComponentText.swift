@@ -36,7 +36,7 @@ enum URLComponentText {
 
     private static let hexDigits = Array("0123456789ABCDEF".utf8)
     private static func isPrintable(_ byte: UInt8) -> Bool {
-        byte >= 0x20 && byte != 0x7F && byte != UInt8(ascii: "\\")  // guard: url-backslash
+        byte >= 0x20 && byte != 0x7F && byte != UInt8(ascii: "\\")
     }
 
     private static func needsEncoding(_ byte: UInt8) -> Bool {

@@ -48,7 +48,7 @@ public struct DesktopProxy: Sendable, Equatable {
     public func upstreams(for origin: Origin) throws(UpstreamFailure) -> [Upstream] {
         guard mode == .manual, !ignored.contains(where: { $0.matches(origin) }) else { return [.direct] }
         let endpoint = endpoints[origin.scheme.rawValue] ?? endpoints["socks"]
-        guard let endpoint else {  // guard: desktop-not-silently-direct
+        guard let endpoint else {
             throw UpstreamFailure(
                 "the desktop's proxy settings are manual, but name no proxy for \(origin.scheme.rawValue)")
         }

@@ -18,7 +18,6 @@ extension FetchMachine {
         let (route, plan) = (chain.route, intent.plan)
         if failure.isOfUpstream(route) {
             // A client that names the proxy, or has a short time limit, must not change the choice for others.
-            // guard: failover-of-others, failover-of-named
             if let endpoint = route?.endpoint, plan.options.connectTimeout == nil, plan.proxy == .configured {
                 context.upstreams.recordFailure(of: endpoint, now: context.now)
             }
@@ -28,7 +27,7 @@ extension FetchMachine {
         } else {
             return nil
         }
-        // guard: failover-unsafe-method, failover-sends-nothing-twice
+        // guard: failover-sends-nothing-twice
         guard !failure.hasSentRequest || isRepeatable, !body.isSpent else { return nil }
         guard logins.search.situation.chain.chooseNextRoute() else { return nil }
         logins.search.situation.leases.releaseAll(&context)

@@ -46,7 +46,7 @@ public struct FoundUpstreams: Sendable, Equatable {
     public mutating func forget(_ origin: Origin) { entries[origin] = nil }
 
     func result(for origin: Origin, now: Duration) -> Result? {
-        guard let entry = entries[origin], now < entry.expiry else { return nil }  // guard: upstream-expires
+        guard let entry = entries[origin], now < entry.expiry else { return nil }
         return entry.result
     }
 }

@@ -26,7 +26,7 @@ public struct PACScript: Sendable, Equatable {
             }
             return Array(String(decoding: units, as: UTF16.self).utf8)
         }
-        if (try? UTF8Span(validating: bytes.span)) != nil { return bytes }  // guard: pac-latin-1
+        if (try? UTF8Span(validating: bytes.span)) != nil { return bytes }
         return Array(String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })).utf8)
     }
 
@@ -36,7 +36,7 @@ public struct PACScript: Sendable, Equatable {
     /// - Throws: `UpstreamFailure` if no part is supported.
     public static func upstreams(_ result: String) throws(UpstreamFailure) -> [Upstream] {
         let upstreams = result.split(separator: ";").prefix(largestCount).compactMap(upstream)
-        guard !upstreams.isEmpty else {  // guard: pac-empty-result
+        guard !upstreams.isEmpty else {
             throw UpstreamFailure("the PAC file returned \"\(result.shortened)\", which names no supported proxy")
         }
         return upstreams

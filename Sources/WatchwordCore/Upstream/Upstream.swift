@@ -69,7 +69,7 @@ public struct ProxyRule: Sendable, Equatable {
         case nil: return .unknown
         case .success(let upstreams): return .upstreams(upstreams)
         case .failure(let failure):
-            // guard: upstream-not-silently-direct, upstream-busy-not-replaced
+            // guard: upstream-not-silently-direct
             guard let rest, !failure.isBusy else { return .failed(failure.text) }
             return .upstreams([rest])
         }

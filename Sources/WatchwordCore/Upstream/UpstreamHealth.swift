@@ -43,7 +43,7 @@ struct UpstreamHealth: Sendable, Equatable {
     }
 
     private func hasFailed(_ upstream: Upstream, _ now: Duration) -> Bool {
-        upstream.endpoint.flatMap { failures[$0] }.map { now < $0.retry } ?? false  // guard: upstream-retry
+        upstream.endpoint.flatMap { failures[$0] }.map { now < $0.retry } ?? false
     }
 }
 

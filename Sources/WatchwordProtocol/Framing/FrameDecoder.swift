@@ -117,7 +117,7 @@ public struct FrameDecoder: ~Copyable {
         _ bytes: UnsafeRawBufferPointer, searched: Int, _ handle: (Event) -> Void
     ) -> Int? {
         guard let end = bytes.lineEnd(from: searched) else {
-            guard bytes.count <= maxMessageBytes else {  // guard: frame-line-size
+            guard bytes.count <= maxMessageBytes else {
                 handle(.tooLarge)
                 state = .skippingLine
                 return bytes.count
@@ -127,7 +127,7 @@ public struct FrameDecoder: ~Copyable {
         }
         state = .line(searched: 0)
         let line = UnsafeRawBufferPointer(rebasing: bytes[..<end])
-        if line.count > maxMessageBytes {  // guard: frame-whole-line-size
+        if line.count > maxMessageBytes {
             handle(.tooLarge)
         } else if !line.allSatisfy(\.isBlank) {
             handle(.message(line))
@@ -145,11 +145,11 @@ public struct FrameDecoder: ~Copyable {
         _ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void
     ) throws(FramingFailure) -> Int? {
         guard let length = FrameHeader.length(of: bytes) else {
-            if bytes.count >= Limits.frameHeaderBytes { throw .headerTooLarge }  // guard: frame-header-size
+            if bytes.count >= Limits.frameHeaderBytes { throw .headerTooLarge }
             return nil
         }
         let contentLength = try FrameHeader.contentLength(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
-        if contentLength > maxMessageBytes {  // guard: frame-size
+        if contentLength > maxMessageBytes {
             handle(.tooLarge)
             state = .skippingBody(remaining: contentLength)
         } else if contentLength > 0 {

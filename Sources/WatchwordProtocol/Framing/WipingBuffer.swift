@@ -41,7 +41,6 @@ package struct WipingBuffer: ~Copyable, Sendable {
         let needed = count + added
         if needed > block.count / 2 { return replaceBlock(with: max(count == 0 ? added : needed * 2, 1024)) }
         memmove(block.baseAddress!, block.baseAddress! + start, count)
-        // guard: buffer-wipes-what-is-moved
         Self.wipe(UnsafeMutableRawBufferPointer(rebasing: block[count..<start + count]))
         start = 0
     }
@@ -54,7 +53,7 @@ package struct WipingBuffer: ~Copyable, Sendable {
     }
 
     private static func release(_ block: UnsafeMutableRawBufferPointer) {
-        wipe(block)  // guard: buffer-wipes-its-end
+        wipe(block)
         block.deallocate()
     }
 

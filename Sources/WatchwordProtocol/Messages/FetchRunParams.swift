@@ -123,7 +123,7 @@ extension FetchRunParams {
         methods = try auth.choices("methods", as: AuthenticationMethod.self)
         proxyMethods = try auth.choices("proxyMethods", as: AuthenticationMethod.self)
         handler = try auth.object("handler").map { given throws(InvalidParams) in try Subscription(handler: given) }
-        guard handler == nil || interaction == .ownClient else {  // guard: handler-interaction
+        guard handler == nil || interaction == .ownClient else {
             throw auth.wrong("handler", "absent if the interaction is \(interaction.rawValue)")
         }
     }

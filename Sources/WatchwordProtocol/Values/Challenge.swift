@@ -267,7 +267,6 @@ extension Challenge {
     }
 
     private var spaceJSON: JSON {
-        // guard: exception-is-not-secure
         let space = protectionSpace.json(isSecure: protectionSpace.receivesCredentialSecurely && exceptionalKey == nil)
         return switch connection {
         case nil: space

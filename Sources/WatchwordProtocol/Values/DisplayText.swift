@@ -13,7 +13,6 @@ extension String {
         let count = scalars.count
         guard count > limit else { return DisplayText.escaped(scalars) }
         let end = limit / 3
-        // guard: display-text-end
         let parts = (scalars.prefix(limit - end), scalars.dropFirst(count - end))
         return DisplayText.escaped(parts.0) + "…" + DisplayText.escaped(parts.1)
     }

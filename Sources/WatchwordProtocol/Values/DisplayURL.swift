@@ -5,17 +5,16 @@ public enum DisplayURL {
     /// The most characters of path and query that are shown.
     public static let pathLimit = 80
     /// The length of the longest valid host (253 characters, RFC 1035 section 2.3.4) with its port.
-    public static let hostLimit = 259  // guard: display-host-whole
+    public static let hostLimit = 259
     /// The length up to which a person can read a host at a glance.
     static let hostAtAGlance = 60
     /// The most characters that `end(ofHost:)` returns, unless two labels are already longer.
     private static let hostEndLimit = 40
 
     /// Returns the complete host; only the end of a text that is too long to be a host.
-    public static func host(_ text: String) -> String {
+    public static func host(_ text: String) -> String {  // guard: display-host-end
         let scalars = text.unicodeScalars
         let isCut = scalars.count > hostLimit
-        // guard: display-host-end
         return (isCut ? "…" : "") + DisplayText.escaped(isCut ? scalars.suffix(hostLimit) : scalars[...])
     }
 

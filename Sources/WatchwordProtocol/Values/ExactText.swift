@@ -27,7 +27,6 @@ public struct ExactText: Sendable {
     /// Whether the bytes start with the bytes of `prefix`.
     public func hasPrefix(_ prefix: ExactText) -> Bool {
         var (text, prefix) = (string, prefix.string)
-        // guard: identity-prefix-is-bytes
         return text.withUTF8 { text in prefix.withUTF8 { text.hasPrefix($0) } }
     }
 
@@ -38,8 +37,7 @@ public struct ExactText: Sendable {
 }
 
 extension ExactText: Hashable {
-    public static func == (left: ExactText, right: ExactText) -> Bool {
-        // guard: identity-is-bytes
+    public static func == (left: ExactText, right: ExactText) -> Bool {  // guard: identity-is-bytes
         left.string.withBytes { left in right.string.withBytes { left.count == $0.count && left.hasPrefix($0) } }
     }
 

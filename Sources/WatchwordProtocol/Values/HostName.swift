@@ -12,7 +12,6 @@ package enum HostName {
             return bytes.last == UInt8(ascii: "]")
                 ? ipv6(String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)) : nil
         }
-        // guard: host-by-bytes
         let name = bytes.last == dot ? String(decoding: bytes.dropLast(), as: UTF8.self) : lowercased
         return (isAddress(name) ? isIPv4(name) : isName(name)) ? name : nil
     }

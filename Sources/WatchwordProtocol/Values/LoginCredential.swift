@@ -103,7 +103,6 @@ public struct LoginCredential: Sendable, Equatable {
     public func isForSamePart(as other: LoginCredential) -> Bool { hasPath(of: other) && scope == other.scope }
 
     /// Whether both are for the same path.
-    // guard: same-path-in-any-form
     public func hasPath(of other: LoginCredential) -> Bool { PathRange.areSame(path ?? "/", other.path ?? "/") }
 
     /// Whether a server might read `requested` as a path of this credential, although it does not cover that path as it is
@@ -111,9 +110,9 @@ public struct LoginCredential: Sendable, Equatable {
     /// - Parameters:
     ///   - length: the `pathLength` of the wider credential.
     ///   - user: the user that the fetch names, if any; a credential of another user does not count.
+    // guard: ambiguous-path
     public func mayPrecede(_ length: Int, at requested: ExactText, for user: Account?) -> Bool {
         guard let path, user?.admits(account) ?? true else { return false }
-        // guard: ambiguous-path
         return pathLength > length && PathRange.path(path, mayCover: requested)
             && !covers(requested) && !range.excluded.contains { PathRange.path($0, covers: requested) }
     }
@@ -162,7 +161,6 @@ extension LoginCredential {
         ])
         self.init(
             user: try members.required("user", members.exactText("user")),
-            // guard: password-bytes
             password: try members.required("password", members.secret("password", maxBytes: Limits.credentialBytes)),
             domain: try members.exactText("domain"),
             persistence: try members.choice("persistence", as: Persistence.self) ?? .forSession)
@@ -177,7 +175,6 @@ extension LoginCredential {
 
     /// Parses a token credential. A token is stored for the session at most, because most tokens are short-lived.
     init(token members: Members) throws(InvalidParams) {
-        // guard: token-members
         try members.refuseMembers(otherThan: ["type", "token", "expiresAt", "refreshToken", "persistence"])
         let token = try members.required("token", members.secret("token", maxBytes: Limits.tokenBytes))
         guard token.withUnsafeBytes(\.isToken68) else {

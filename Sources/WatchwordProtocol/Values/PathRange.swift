@@ -10,20 +10,19 @@ public struct PathRange: Sendable, Hashable {
     }
 
     /// Whether the path `requested` is in the range. `/a` does not cover `/ab`, nor a path that may lead out of it.
-    public func covers(_ requested: ExactText) -> Bool {
+    public func covers(_ requested: ExactText) -> Bool {  // guard: path-readings
         guard !isWhole else { return true }
-        // guard: path-hidden-segments
         guard Self.path(path ?? "/", covers: requested) && !HiddenSegments.leadUp(in: requested) else { return false }
-        return !excluded.contains { Self.path($0, mayCover: requested) }  // guard: path-excluded-in-any-reading
+        return !excluded.contains { Self.path($0, mayCover: requested) }
     }
 
     /// Whether each path is in the range.
     public var isWhole: Bool { path == nil && excluded.isEmpty }
 
     /// Whether `requested` equals `path` or is below it, in whatever equivalent form it is written (RFC 3986 section 6.2.2).
-    public static func path(_ path: ExactText, covers requested: ExactText) -> Bool {
+    public static func path(_ path: ExactText, covers requested: ExactText) -> Bool {  // guard: keyring-path
         let (path, requested) = (normal(path), normal(requested))
-        return requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")  // guard: keyring-path
+        return requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")
     }
 
     /// Whether a server might read `requested` as `path` or a path below it: it may decode both paths more often, join their
@@ -34,7 +33,7 @@ public struct PathRange: Sendable, Hashable {
         guard let own = HiddenSegments.segmentReadings(of: path),
             let theirs = HiddenSegments.segmentReadings(of: requested)
         else { return true }
-        return theirs.contains { one in own.contains { one.starts(with: $0) } }  // guard: path-own-readings
+        return theirs.contains { one in own.contains { one.starts(with: $0) } }
     }
 
     /// Whether both are one path, in whatever equivalent form they are written.
@@ -43,7 +42,6 @@ public struct PathRange: Sendable, Hashable {
     }
 
     /// The length of the path in bytes, which does not depend on the equivalent form in which it is written.
-    // guard: path-length-of-the-normal-form
     public static func length(of path: ExactText) -> Int { normal(path).utf8.count }
 
     private static func normal(_ path: ExactText) -> ExactText {

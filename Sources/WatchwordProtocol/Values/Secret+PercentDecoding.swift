@@ -12,7 +12,7 @@ extension Secret {
                     guard index + 1 < text.endIndex, let high = Hexadecimal.value(of: text[index]),
                         let low = Hexadecimal.value(of: text[index + 1])
                     else {
-                        isValid = false  // guard: import-percent-encoding
+                        isValid = false
                         return count
                     }
                     byte = high << 4 | low

@@ -56,7 +56,7 @@ final class SecretMemory: Sendable {
             return Slot(start: start, size: pages * Self.pageSize, isLocked: isLocked)
         }
         return free.withLock { free in
-            if let slot = free[place].popLast() { return relocked(slot) }  // guard: secret-locked-later
+            if let slot = free[place].popLast() { return relocked(slot) }
             let size = Self.sizes[place]
             let (start, isLocked) = map(Self.pagesTogether)
             let slots = stride(from: 0, to: Self.pagesTogether * Self.pageSize, by: size).map {
@@ -81,7 +81,6 @@ final class SecretMemory: Sendable {
 
     private func map(_ pages: Int) -> (start: UnsafeMutableRawPointer, isLocked: Bool) {
         let size = pages * Self.pageSize
-        // guard: secret-guard-pages
         let guarded = mmap(nil, size + 2 * Self.pageSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         guard let guarded, guarded != MAP_FAILED else { preconditionFailure("no memory for a secret") }
         let start = guarded + Self.pageSize

@@ -62,7 +62,6 @@ public struct SpacePattern: Sendable, Hashable {
     /// Parses a pattern. Throws for an unknown member, because ignoring it could make the pattern match more.
     public init(_ json: JSON?, at path: String = "params.protectionSpace") throws(InvalidParams) {
         let known = ["protocol", "host", "port", "realm", "authenticationMethod", "isProxy", "proxyType"]
-        // guard: a-pattern-refuses-unknown-members
         let members = try Members(json, only: known + Self.otherMembers, at: path)
         proxyType = try ProxyType(members)
         scheme = try members.required("protocol", members.string("protocol")).asciiLowercased

@@ -45,7 +45,7 @@ public struct Subject: Sendable, Hashable {
             self.isSystemFile = isSystemFile
         }
 
-        func isSame(as other: Script) -> Bool { path == other.path && file == other.file }  // guard: script-file
+        func isSame(as other: Script) -> Bool { path == other.path && file == other.file }
     }
 
     /// The reliability of the name, which limits how long a grant may last.
@@ -122,7 +122,7 @@ public struct Subject: Sendable, Hashable {
     /// Returns this subject, without its script if the process does not certainly run it `now`.
     public func confirmed(by now: Subject) -> Subject {
         var subject = self
-        if script != now.script { subject.script = nil }  // guard: script-now
+        if script != now.script { subject.script = nil }
         return subject
     }
 

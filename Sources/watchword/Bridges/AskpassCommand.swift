@@ -74,7 +74,7 @@ struct AskpassCommand: ParsableCommand {
     }
 
     private func askAgent(_ prompt: AskpassPrompt, _ broker: BrokerConnection?) -> Outcome {
-        guard getenv(Self.agentVariable) == nil else {  // guard: askpass-of-the-agent
+        guard getenv(Self.agentVariable) == nil else {
             return .unavailable("this is a prompt of watchword-agent itself; set its SSH_ASKPASS to another program")
         }
         guard let broker else { return .unavailable("no broker answers at \(socket.location.path); start watchwordd") }

@@ -133,7 +133,7 @@ private struct GitHelper {
             try isAllowed(user)
         else { return }
         var credential = LoginCredential(user: user, password: password, persistence: persistence)
-        credential.path = description.path  // guard: git-path
+        credential.path = description.path
         credential.expiresAt = description.expiresAt
         credential.refreshToken = description.refreshToken
         if let known = try released(pattern), isSame(known, credential) { return }
@@ -189,7 +189,6 @@ private struct GitHelper {
     /// path is about a login for the whole server only if it contains the refused password.
     private func isInPlace(_ credential: JSON) -> Bool {
         guard description.path != nil else { return true }
-        // guard: git-path-erases-no-server
         guard let path = credential["path"]?.exactText else { return description.password != nil }
         var scope = LoginCredential(user: "", password: Secret(capacity: 0) { _ in 0 })
         scope.path = path

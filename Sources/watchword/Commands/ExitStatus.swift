@@ -32,7 +32,7 @@ enum ExitStatus {
         case .notHTTP, .schemeNotAllowed: unsupportedProtocol
         case .malformedHeader: 8
         case .bodyCutShort: partialFile
-        case .emptyReply: 52  // guard: curl-cause
+        case .emptyReply: 52
         case .sendFailed: 55
         case .receiveFailed: 56
         case .badContentCoding: 61

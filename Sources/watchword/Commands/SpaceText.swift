@@ -40,7 +40,7 @@ enum SpaceText {
         let space = params["protectionSpace"]
         let offer = params["offers"]?.elements?.first {
             $0["authenticationMethod"]?.string == space?["authenticationMethod"]?.string
-                && $0["realm"]?.string == space?["realm"]?.string  // guard: weakness-of-the-offer-in-question
+                && $0["realm"]?.string == space?["realm"]?.string
         }
         let weaknesses = (offer?["weak"]?.elements ?? []).compactMap { $0.string.flatMap(Offer.Weakness.init) }
         let notes = weaknesses.compactMap { weakness -> String? in

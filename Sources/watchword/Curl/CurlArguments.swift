@@ -149,7 +149,7 @@ struct CurlArguments: Equatable {
             guard case .option(_, let value) = token else { return rewritten.append("--\(option.long)") }
             if option.long == "url" {
                 // The URL is rewritten without --url, so ArgumentParser would read such a value as an option.
-                guard !value.hasPrefix("-") else {  // guard: curl-url-dash
+                guard !value.hasPrefix("-") else {
                     throw Refusal(text: "the value of --url begins with a dash: \(DisplayURL.text(value)) is not a URL")
                 }
                 rewritten.append(value)

@@ -32,7 +32,7 @@ struct FetchTarget: Equatable {
             server[index] == "{"
                 || server[index] == "[" && !URLGlob.isAddress(server[server.index(after: index)...])
         }
-        return !(hasUser && hasPattern)  // guard: curl-user-for-one-server
+        return !(hasUser && hasPattern)
     }
 
     /// Whether the expanded URL contains user information, which then comes from a pattern: `SecretArguments` has removed any

@@ -88,7 +88,6 @@ enum SecretArguments {
             if areOptions, let texts = joined(bytes, &taken) { return texts }
             if areOptions { awaited = option(asking: bytes) }
             if areOptions && awaited == nil { dataOption = HiddenText.option(asking: bytes) }
-            // guard: curl-value-of-an-option
             awaitsValue = areOptions && awaited == nil && dataOption == nil && takesValue(bytes)
             let isURL = !areOptions || bytes.first != UInt8(ascii: "-")
             return [withoutUserInfo(bytes, isURL: isURL, &taken)]
@@ -108,7 +107,7 @@ enum SecretArguments {
             take(UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...]), for: option, &taken)
             return ["\(option.names.long)=\(placeholder)"]
         }
-        if let texts = HiddenText.joined(bytes) { return texts }  // guard: argument-joined
+        if let texts = HiddenText.joined(bytes) { return texts }
         let prefix = "--url="
         if bytes.starts(with: prefix.utf8) {
             let url = UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.utf8.count...])
@@ -145,7 +144,7 @@ enum SecretArguments {
     ) -> String {
         let (url, userInfo) = URLText.split(Secret(copying: UnsafeRawBufferPointer(bytes)))
         if let userInfo {
-            if isURL { taken.userInfos.append((url, userInfo)) }  // guard: argument-referer
+            if isURL { taken.userInfos.append((url, userInfo)) }
             overwrite(bytes)
         } else {
             HiddenText.hideQuery(of: bytes, isURL: isURL)  // guard: argument-query

@@ -20,7 +20,6 @@ struct HiddenText: Equatable {
 
     /// Includes curl options that this program only explains, because users type them with secrets anyway.
     private static let names: [String: HiddenText] = [
-        // guard: argument-literal
         "--data": data, "--data-ascii": data, "--data-binary": data, "--data-urlencode": data, "--data-raw": literal,
         "--header": data, "--proxy-header": data, "--form": literal, "--form-string": literal, "--url-query": literal,
         "--cookie": literal, "--tlspassword": literal, "--proxy-tlspassword": literal, "--proxy-pass": literal,
@@ -77,7 +76,6 @@ struct HiddenText: Equatable {
 
     /// Overwrites a value. A value that is not UTF-8 remains, because the command is refused because of it.
     private static func hide(_ bytes: UnsafeMutableRawBufferPointer) {
-        // guard: argument-bytes
         if String(validating: bytes, as: UTF8.self) != nil { SecretArguments.overwrite(bytes) }
     }
 }

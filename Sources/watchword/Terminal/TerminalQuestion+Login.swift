@@ -36,7 +36,7 @@ extension TerminalQuestion {
         let prompt = login == nil ? "Token: " : "Waiting for the login. Or type a token (Ctrl-D to continue without): "
         var token = try line(prompt, orWithout: Self.login, challenge, at: terminal, echo: false)
         // Enter is pressed easily on the way back from the browser.
-        while token.isEmpty, login != nil {  // guard: enter-does-not-end-a-browser-login
+        while token.isEmpty, login != nil {
             token = try line(prompt, orWithout: Self.login, challenge, at: terminal, echo: false)
         }
         guard !token.isEmpty else { throw proceed(without: Self.login, at: terminal) }

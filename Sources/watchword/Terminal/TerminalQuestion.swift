@@ -91,7 +91,7 @@ final class TerminalQuestion {
     ) throws(Ended) -> Secret {
         while true {
             switch readLine(prompt, at: terminal, challenge, echo: echo) {
-            case .text(let text) where text.isTypedText: return text  // guard: typed-control-characters
+            case .text(let text) where text.isTypedText: return text
             case .text:
                 terminal.show(
                     "The line is not UTF-8, or contains a control character, such as that of an arrow key. Type it again.\n"

@@ -36,7 +36,6 @@ def use_proposed() -> Answer:
 
 def use_stored(known: KnownUser) -> Answer:
     """Uses one of the stored logins that the challenge lists."""
-    # guard: agent-sends-the-id-it-was-given
     return {"action": "credential", "credential": {"type": "stored", "id": known.identifier}}
 
 

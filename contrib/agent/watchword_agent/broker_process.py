@@ -27,7 +27,7 @@ def configuration_file(pid: object) -> str:
 
 def reload(pid: object) -> Optional[str]:
     """Tells the broker to read its configuration again. Returns why that was not possible, or `None`."""
-    if not _is_broker(pid):  # guard: agent-signals-the-broker-only
+    if not _is_broker(pid):
         return _("The file is written, but the broker's process was not found. Restart the broker to use it.")
     try:
         os.kill(int(str(pid)), signal.SIGHUP)

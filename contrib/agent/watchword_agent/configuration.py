@@ -75,7 +75,7 @@ def changed(text: str, section: str, key: str, value: Value) -> str:
     wanted = {**before, section: {**(before.get(section) or {}), key: value}} if isinstance(before.get(section, {}), dict) else {}
     try:
         # A header inside of a multi-line string, a dotted key or an inline table misleads the search by lines.
-        is_right = tomllib.loads(result) == wanted  # guard: agent-configuration-changes-one-option
+        is_right = tomllib.loads(result) == wanted
     except (ValueError, RecursionError):
         is_right = False
     if not is_right:
@@ -93,7 +93,7 @@ def write(path: str, before: str, after: str, check: Callable[[str], Optional[st
     def checked(new: str) -> None:
         if problem := check(new):
             raise Unusable(problem)
-        if read(real) != before:  # guard: agent-configuration-changed-meanwhile
+        if read(real) != before:
             raise Unusable(_("Another program has changed the file meanwhile. Try again."))
 
     try:

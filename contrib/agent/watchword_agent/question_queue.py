@@ -96,7 +96,6 @@ class QuestionQueue:
 
     def request_withdrawn(self, request_id: object) -> list[Action]:
         """The broker has cancelled a request."""
-        # guard: agent-withdrawals-have-a-number
         return self._remove(lambda question: type(request_id) is int and question.request_id == request_id)
 
     def challenge_settled(self, identifier: object) -> list[Action]:

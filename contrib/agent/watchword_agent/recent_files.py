@@ -27,7 +27,7 @@ def read(path: str) -> list[Files]:
 def record(path: str, answer: dict[str, Any]) -> None:
     """Puts the files of an answer first; raises OSError. URIs are left out: tokens are listed anyway, and a URI can contain a PIN."""
     files = typed_files.files_of(answer)
-    if not files or not all(text.startswith("/") for text in filter(None, files)):  # guard: agent-recent-files
+    if not files or not all(text.startswith("/") for text in filter(None, files)):
         return
     kept = [files, *(one for one in read(path) if one[0] != files[0])][:LIMIT]
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

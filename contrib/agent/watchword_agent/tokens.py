@@ -38,7 +38,7 @@ class TokenSearch:
 
     def _late(self) -> bool:
         self._timer = 0
-        self._process.force_exit()  # guard: agent-token-time-limit
+        self._process.force_exit()
         return GLib.SOURCE_REMOVE
 
     def _ended(self, process: Gio.Subprocess, result: Gio.AsyncResult) -> None:

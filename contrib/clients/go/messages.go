@@ -126,7 +126,7 @@ func Password(user, password string) Answer {
 }
 
 // Stored answers with a stored login that the challenge lists, without its password.
-func Stored(known KnownUser) Answer { return With(Credential{Type: "stored", ID: known.ID}) } // guard: go-names-the-stored-login
+func Stored(known KnownUser) Answer { return With(Credential{Type: "stored", ID: known.ID}) }
 
 // With answers with credential.
 func With(credential Credential) Answer { return Answer{Action: "credential", Credential: &credential} }

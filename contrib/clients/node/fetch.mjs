@@ -82,7 +82,6 @@ function requestOf(input, init) {
   if (!(input instanceof Request)) {
     let url
     try { url = new URL(String(input)) } catch { throw new TypeError('invalid URL: fetch needs an absolute http or https URL') }
-    // guard: node-fetch-url-secrets
     if (url.username || url.password) throw new TypeError('the URL contains a user or a password; let the broker ask, or set Authorization')
     if (!/^https?:$/.test(url.protocol)) throw new TypeError(`the scheme ${url.protocol} is not supported; fetch needs http or https`)
   }

@@ -101,7 +101,7 @@ sub call {
 # Compares the JSON forms: in Perl the string "1" and true equal the number 1.
 sub _is_reply_to {
     my ($message, $id) = @_;
-    return $json->encode([$message->{id}]) eq "[$id]";  # guard: perl-ids-are-numbers
+    return $json->encode([$message->{id}]) eq "[$id]";
 }
 
 sub close { CORE::close($_[0]{socket}) }

@@ -34,7 +34,6 @@ watchword_stored() {
 # Reads a challenge and a name, one per line; writes the id of the saved login with exactly this name, if any.
 _watchword_known() {
     jq -Rsr 'split("\n") | .[1] as $name | .[0] | fromjson
-        # guard: shell-known-names-are-exact
         | first((.knownUsers // [])[] | select((if .domain then "\(.domain)\\\(.user)" else .user end) == $name) | .id) // empty'
 }
 
@@ -65,7 +64,7 @@ if ! declare -F watchword_answer >/dev/null; then
         known=$(printf '%s\n%s' "$(jq -c . <<<"$challenge")" "$user" | _watchword_known)
         if [ -n "$known" ]; then
             watchword_stored "$known"
-        elif IFS= read -r -s -u "$terminal" -p 'Password: ' password; then  # guard: shell-typed-blanks
+        elif IFS= read -r -s -u "$terminal" -p 'Password: ' password; then
             printf '\n' >&"$terminal"
             printf '%s\n%s\n' "$user" "$password" | watchword_credential
         else

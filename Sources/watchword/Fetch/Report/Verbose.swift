@@ -87,7 +87,7 @@ enum Verbose {
             return part.split(separator: " ", omittingEmptySubsequences: false).map { word in
                 guard !word.isEmpty else { return "" }
                 defer { isToken = ["negotiate", "ntlm"].contains(word.lowercased()) }
-                return isToken ? "[redacted]" : String(word)  // guard: curl-verbose-tokens
+                return isToken ? "[redacted]" : String(word)
             }.joined(separator: " ")
         }
         return parts.joined(separator: ",")

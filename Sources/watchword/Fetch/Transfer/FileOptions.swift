@@ -93,12 +93,10 @@ struct FileOptions: ParsableArguments {
         }
         // If the file cannot be opened, messages remain on standard error, as in curl.
         if access(stderr, F_OK) != 0, errno == ELOOP { return Self.reportUnwritable(stderr) }
-        let file = try ResponseOutput.target(of: stderr)  // guard: planted-link-for-errors
+        let file = try ResponseOutput.target(of: stderr)
         let isPipe = FoundFile.isPipe(stderr)
-        // guard: planted-file-for-errors
         if !isPipe, access(file, W_OK) == 0, !ResponseOutput.isSpecial(stderr) { _ = try ReplacedFile(file) }
         let descriptor =
-            // guard: planted-pipe-for-errors
             isPipe ? try SpecialFile.open(stderr) : open(stderr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { return Self.reportUnwritable(stderr) }
         dup2(descriptor, STDERR_FILENO)

@@ -14,11 +14,11 @@ struct FoundFile: Equatable {
     private var kind: mode_t { mode & S_IFMT }
 
     /// Returns the reason why `user` must not resume this file; `nil` for a regular file of `user` with a single link.
-    func problem(for user: uid_t) -> String? {
+    func problem(for user: uid_t) -> String? {  // guard: part-file
         if kind == S_IFLNK { return "it is a symbolic link" }
         if kind != S_IFREG { return "it is not a regular file" }
-        if owner != user { return "it belongs to user \(owner), not to user \(user)" }  // guard: part-owner
-        return links == 1 ? nil : "it has \(links) hard links"  // guard: part-hard-link
+        if owner != user { return "it belongs to user \(owner), not to user \(user)" }
+        return links == 1 ? nil : "it has \(links) hard links"
     }
 
     /// Whether a symbolic link or named pipe belongs to `user` or root.
@@ -35,7 +35,7 @@ struct FoundFile: Equatable {
     /// - Returns: the descriptor and its attributes; `nil` if the file does not exist and `flags` lacks `O_CREAT`.
     /// - Throws: `ExitCode`, after a message, for any other file, or if opening fails.
     static func open(_ path: String, _ flags: Int32) throws -> (descriptor: Int32, facts: stat)? {
-        let descriptor = Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)  // guard: part-link
+        let descriptor = Glibc.open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
         var facts = stat()
         guard descriptor >= 0 else {
             let error = errno

@@ -24,9 +24,8 @@ struct ReplacedFile {
 
     /// Whether others can write to the directory, and neither its owner nor this user owns the file.
     private static func isPlanted(owner: uid_t, in folder: stat) -> Bool {
-        // guard: planted-file-without-sticky-bit
         let isForAll = folder.st_mode & 0o002 != 0 || folder.st_mode & S_ISVTX != 0 && folder.st_mode & 0o020 != 0
-        return isForAll && owner != geteuid() && owner != folder.st_uid  // guard: planted-file
+        return isForAll && owner != geteuid() && owner != folder.st_uid
     }
 
     /// Makes the incomplete file accessible to this user only.

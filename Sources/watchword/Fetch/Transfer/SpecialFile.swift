@@ -21,8 +21,8 @@ enum SpecialFile {
         return descriptor
     }
 
-    static func isStrange(_ file: FoundFile, isUnidentified: Bool) -> Bool {
-        file.mode & S_IFMT == S_IFIFO && !isUnidentified && !file.isTrusted(by: geteuid())  // guard: planted-pipe
+    static func isStrange(_ file: FoundFile, isUnidentified: Bool) -> Bool {  // guard: planted-pipe
+        file.mode & S_IFMT == S_IFIFO && !isUnidentified && !file.isTrusted(by: geteuid())
     }
 
     /// Whether the file is an anonymous pipe, such as `/dev/stdout` in a pipeline. Such a pipe is on the same file system as one

@@ -25,7 +25,6 @@ class Askpass:
             raise Unavailable("SSH_ASKPASS is not set")
         if not os.access(self._program, os.X_OK):
             raise Unavailable(f"{self._program} (SSH_ASKPASS) is not executable")
-        # guard: agent-askpass-is-another-program
         if os.path.basename(os.path.realpath(self._program)) in _OURS or os.path.basename(self._program) in _OURS:
             raise Unavailable(f"{self._program} (SSH_ASKPASS) asks this agent")
 

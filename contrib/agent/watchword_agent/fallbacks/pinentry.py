@@ -14,7 +14,7 @@ _CANCELLED = {"83886179", "83886194"}  # GPG_ERR_CANCELED and GPG_ERR_NOT_CONFIR
 _COLUMNS = 68
 # ASSUAN_LINELENGTH without the newline; pinentry exits on a longer line. The reserve is the part of it for the prompt and the
 # choices that follow a text.
-_LINE_BYTES, _RESERVED_BYTES = 1000, 260  # guard: agent-pinentry-line
+_LINE_BYTES, _RESERVED_BYTES = 1000, 260
 
 
 class Pinentry:

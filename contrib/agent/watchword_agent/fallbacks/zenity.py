@@ -70,7 +70,7 @@ def _plain(text: str) -> str:
 
 def _beside_a_field(text: str, prompt: str) -> str:
     """Returns the label of a field. Only there does zenity treat underscores as mnemonics, so this doubles them."""
-    return _plain(f"{text}\n\n{prompt}:").replace("_", "__")  # guard: agent-zenity-mnemonic
+    return _plain(f"{text}\n\n{prompt}:").replace("_", "__")
 
 
 def _markup(text: str) -> str:

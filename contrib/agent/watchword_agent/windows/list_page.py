@@ -42,7 +42,6 @@ class ListPage(Adw.Bin):
 
 def row(title: str, subtitle: str) -> Adw.ActionRow:
     """Returns a row that shows both texts whole."""
-    # guard: agent-saved-host
     made = Adw.ActionRow(use_markup=False, title=title, subtitle=subtitle, title_lines=0, subtitle_lines=0, activatable=False)
     parts.break_plainly(made)
     parts.name(made, _("{title}: {text}").format(title=title, text=subtitle))

@@ -33,7 +33,7 @@ def label(text: str, *classes: str, align: Gtk.Align = Gtk.Align.START, selectab
         label=text, wrap=True, wrap_mode=Pango.WrapMode.WORD_CHAR, halign=align, xalign=.5 if align is Gtk.Align.CENTER else 0,
         justify=Gtk.Justification.CENTER if align is Gtk.Align.CENTER else Gtk.Justification.LEFT, selectable=selectable,
         natural_wrap_mode=Gtk.NaturalWrapMode.NONE, max_width_chars=50, use_markup=False, use_underline=False)
-    made.set_attributes(_no_hyphens())  # guard: agent-hyphens
+    made.set_attributes(_no_hyphens())
     for one in classes:
         made.add_css_class(one)
     return made

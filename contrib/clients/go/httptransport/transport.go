@@ -101,7 +101,7 @@ func credential(request *http.Request) (*watchword.Credential, error) {
 		return &watchword.Credential{Type: "password", User: user, Password: password}, nil
 	}
 	scheme, value, _ := strings.Cut(header, " ")
-	switch lower(scheme) { // guard: go-schemes-are-ascii
+	switch lower(scheme) {
 	case "basic":
 		return nil, errors.New("malformed Authorization header: Basic needs base64 with a colon")
 	case "bearer":

@@ -82,7 +82,7 @@ def insecure_target(url: str, status: int, headers: Iterable[Tuple[str, str]]) -
     if not locations:
         return None
     start = re.split("[/?#]", locations[0], maxsplit=1)[0]
-    # guard: adapter-redirect-scheme, adapter-redirect-two-locations
+    # guard: adapter-redirect-scheme
     stays = len(locations) == 1 and (_wire.ascii_lower(start) == "https:" or ":" not in start)
     return None if stays else ", ".join(locations)
 

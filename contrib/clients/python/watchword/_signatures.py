@@ -29,7 +29,7 @@ def signature(template: "Callable[P, object]") -> "Callable[[Callable[..., R]], 
         @functools.wraps(function)
         def checked(*args: Any, **params: Any) -> R:
             unknown = params.keys() - exact.parameters.keys()
-            if unknown:  # guard: python-unknown-options
+            if unknown:
                 raise TypeError(f"{function.__name__}() has no option {sorted(unknown)[0]!r}; see help({function.__qualname__})")
             return function(*args, **params)
         checked.__signature__ = exact  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 def ascii_lower(text: str) -> str:
     """Lowers ASCII letters only, for schemes, hosts and header names: `str.lower` maps U+212A (KELVIN SIGN) to `k`."""
-    return text.translate(_LOWER)  # guard: python-names-are-lowered-as-ascii
+    return text.translate(_LOWER)
 
 
 def number(text: Optional[str]) -> Optional[int]:
@@ -37,7 +37,7 @@ def number(text: Optional[str]) -> Optional[int]:
 def own_id(message: Message) -> Optional[int]:
     """Returns the id of a reply if it is an integer. In Python `True` and `1.0` are equal to the key 1."""
     found = message.get("id")
-    return found if type(found) is int else None  # guard: python-ids-are-integers
+    return found if type(found) is int else None
 
 
 def socket_path(explicit: Optional[str] = None) -> str:

@@ -284,7 +284,7 @@ class AsyncWatchword:
         except OSError as error:
             raise BrokerNotRunning(self.path, error.strerror or str(error)) from None
         try:
-            _wire.trust(self.path, _trust.peer_problem(writer.get_extra_info("socket")))  # guard: client-peer-asyncio
+            _wire.trust(self.path, _trust.peer_problem(writer.get_extra_info("socket")))
         except BaseException:
             writer.close()
             raise
