@@ -2,7 +2,6 @@
 
 With any scheme, and however many fetches begin at once, the account gets one failed login.
 """
-import base64
 import contextlib
 import socket
 import time
@@ -14,7 +13,7 @@ from rig.client import password_answer
 from rig.faults import Faults, build
 from rig.forwarding import ForwardProxy
 from rig.ntlm import DOMAIN, NtlmCheck
-from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
+from rig.scripted import DigestCheck, ScriptedServer, basic, basic_server, response
 from rig.tls import TlsServer
 
 FETCHES = 50
@@ -29,10 +28,6 @@ def library(tmp_path_factory):
 @pytest.fixture
 def faults(stage, library):
     return Faults(library, stage.folder / "clocks")
-
-
-def basic(password):
-    return "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
 
 
 def log_in(stage, faults, url, old, user="bob", configuration="", **parameters):
@@ -66,7 +61,7 @@ def test_rule_22_a_changed_basic_password_costs_one_failed_login(stage, faults, 
     server.handler = accepting
     run(client, server.url, "bob", new, auth={"preemptive": preemptive})
     sent = [request.authorization for request in server.requests[before:]]
-    assert sent.count(basic(old)) == 1 and sent.count(basic(new)) == FETCHES
+    assert sent.count(basic("bob", old)) == 1 and sent.count(basic("bob", new)) == FETCHES
 
 
 def test_rule_22_a_changed_digest_password_costs_one_failed_login(stage, faults):
@@ -167,7 +162,7 @@ def test_rule_22_connections_that_end_with_the_old_password_cost_three_failed_lo
 def test_rule_22_a_changed_password_of_a_proxy_costs_one_failed_login(stage, faults):
     old, new = stage.secret(), stage.secret()
     server = stage.server(lambda request: response(200, b"welcome"))
-    right = [basic(old)]
+    right = [basic("bob", old)]
 
     def check(request):
         if request.header("Proxy-Authorization") != right[0]:
@@ -176,27 +171,23 @@ def test_rule_22_a_changed_password_of_a_proxy_costs_one_failed_login(stage, fau
     proxy = stage.server(ForwardProxy(check))
     stage.allow(old, proxy), stage.allow(new, proxy)
     client = log_in(stage, faults, f"{server.url}/first", old, configuration=f'[proxy]\nurl = "{proxy.url}"\n')
-    right[0], before = basic(new), len(proxy.requests)
+    right[0], before = basic("bob", new), len(proxy.requests)
     run(client, server.url, "bob", new)
     sent = [request.header("Proxy-Authorization") for request in proxy.requests[before:]]
-    assert sent.count(basic(old)) == 1
+    assert sent.count(basic("bob", old)) == 1
 
 
 def test_rule_22_an_aged_password_that_is_still_right_costs_no_extra_exchange(stage, faults):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     client = log_in(stage, faults, f"{server.url}/first", password)
     before = len(server.requests)
     calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(FETCHES)]
     assert [client.wait(call)["result"]["exchanges"] for call in calls] == [1] * FETCHES
-    assert [request.authorization for request in server.requests[before:]] == [basic(password)] * FETCHES
+    assert [request.authorization for request in server.requests[before:]] == [basic("bob", password)] * FETCHES
 
 
 def test_rule_22_a_long_poll_delays_the_others_for_seconds_only(stage, faults):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     client = log_in(stage, faults, f"{server.url}/first", password)
     inner = server.handler
     # The server does not answer until the end of the test.

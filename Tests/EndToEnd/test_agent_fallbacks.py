@@ -11,8 +11,7 @@ import pytest
 from rig.agents import askpass
 from rig.bodies import eventually
 from rig.desktop import AGENT
-from rig.dying import basic
-from rig.scripted import ScriptedServer, response
+from rig.scripted import ScriptedServer, basic, response
 from rig.terminal import Terminal
 from test_agent_logins import two_logins
 from test_agent_windows import HOSTILE, ask

@@ -1,5 +1,4 @@
 """Attacks and accidents found in a review, with certificates, proxies and stored credentials."""
-import base64
 import ssl
 import threading
 
@@ -7,7 +6,7 @@ import pytest
 from rig.bodies import Download, eventually
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
-from rig.scripted import ScriptedServer, basic_server, response
+from rig.scripted import ScriptedServer, basic, basic_server, response
 from rig.tls import PASSPHRASE, BreakingOff, TlsServer
 
 
@@ -114,7 +113,7 @@ def test_a_fetch_that_may_not_use_certificates_shows_none(stage, broker, certifi
 def test_the_proxys_password_survives_a_server_that_answers_407(stage):
     """A server behind a forwarding proxy could make the broker forget the proxy's password."""
     at_proxy = stage.secret()
-    right = "Basic " + base64.b64encode(f"pat:{at_proxy}".encode()).decode()
+    right = basic("pat", at_proxy)
     proxy = stage.server(ForwardProxy(lambda r: None if r.header("Proxy-Authorization") == right else response(407, b"", 'Proxy-Authenticate: Basic realm="gate"')))
     stage.allow(at_proxy, proxy)
     good = stage.server(lambda r: response(200, b"page"))
@@ -187,7 +186,7 @@ def test_rule_24_no_stored_credential_is_sent_over_an_exception_made_during_the_
 
 def test_407_inside_a_tunnel(stage, certificates, tls_server):
     pw = stage.secret()
-    right = "Basic " + base64.b64encode(f"pat:{pw}".encode()).decode()
+    right = basic("pat", pw)
     proxy = stage.server(ForwardProxy(lambda r: None if r.header("Proxy-Authorization") == right else response(407, b"", 'Proxy-Authenticate: Basic realm="gate"')))
     stage.allow(pw, proxy)
     server = stage.server(TlsServer(certificates, "good", lambda r: response(407, b"inner", 'Proxy-Authenticate: Basic realm="gate"')))
@@ -251,20 +250,17 @@ def test_rule_24_no_remembered_certificate_is_sent_over_an_exception_made_during
 @pytest.mark.parametrize("one, other", [("Kelvin", "\u212Aelvin"), ("Zo\u00EB", "Zoe\u0308")])
 def test_users_that_unicode_takes_for_one_are_two(stage, one, other):
     """SECURITY-RULES X2: `K` and U+212A, NFC and NFD, are different accounts for the server."""
-    def basic(user):
-        return "Basic " + base64.b64encode(f"{user}:of {user}".encode()).decode()
-
-    accounts = [basic(one), basic(other)]
+    accounts = [basic(user, f"of {user}") for user in (one, other)]
     challenge = 'WWW-Authenticate: Basic realm="Staff"'
     server = stage.server(lambda request: response(200) if request.authorization in accounts else response(401, b"", challenge))
     client = stage.client()
     for user in (one, other):
         reply = client.fetch(server.url, credential=password_answer(user, f"of {user}", persistence="forSession")["credential"])
         assert reply["result"]["auth"]["user"] == user
-    assert server.authorizations == [None, basic(one), None, basic(other)], "never one in place of the other"
+    assert server.authorizations == [None, accounts[0], None, accounts[1]], "never one in place of the other"
     for user in (one, other):
         reply = client.fetch(f"{server.url}/again", credential=password_answer(user, f"of {user}")["credential"])
         assert reply["result"]["auth"]["user"] == user
-    assert server.authorizations[4:] == [basic(one), basic(other)], "each from its own entry of the session"
+    assert server.authorizations[4:] == accounts, "each from its own entry of the session"
     listed = client.call("credential/list")["result"]["credentials"]
     assert sorted(entry["user"] for entry in listed) == sorted((one, other))

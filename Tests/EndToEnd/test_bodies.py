@@ -11,7 +11,7 @@ import pytest
 from rig.bodies import Download, digest_of, eventually, read_parts, sha256
 from rig.broker import ROOT
 from rig.client import Client, password_answer
-from rig.scripted import DigestCheck, basic_server, response
+from rig.scripted import DigestCheck, response
 from rig.streams import BLOCK, StreamServer, chunked, head, repeated
 
 FRAMINGS = ["lines", "headers"]
@@ -282,9 +282,7 @@ def test_the_python_client_downloads(stage, tmp_path):
     sys.path.insert(0, str(ROOT / "contrib" / "clients" / "python"))
     from watchword import BrokerError, Watchword
 
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, body=BLOCK * 3))
-    stage.allow(password, server)
+    server, password = stage.protected("bob", body=BLOCK * 3)
     broker = Watchword(answer=lambda challenge: ("bob", password), path=stage.broker().socket)
     download = broker.start(server.url)
     with broker.attach(download) as body, open(tmp_path / "file", "wb") as file:

@@ -55,23 +55,6 @@ def test_nginx(stage, broker, certificates, client_nginx, verify, protocol):
     assert stage.client(broker=broker).fetch(url)["result"]["status"] == 200
 
 
-@pytest.mark.parametrize("form", [
-    {"certificate": "client.p12", "key": None, "passphrase": PASSPHRASE}, {"certificate": "client-open.p12", "key": None},
-    {"certificate": "client-both.pem", "key": None}, {"key": "client-locked.key", "passphrase": PASSPHRASE},
-])
-def test_each_form(stage, broker, certificates, client_nginx, form):
-    server = client_nginx("on", "TLSv1.3")
-    client, asked = asking(stage, broker, lambda challenge: shown(certificates, **form))
-    assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200 and len(asked) == 1
-
-
-def test_pem_text(stage, broker, certificates, client_nginx):
-    server = client_nginx("on", "TLSv1.3")
-    text = {name: (certificates / file).read_text() for name, file in [("certificate", "client.pem"), ("privateKey", "client.key")]}
-    client, asked = asking(stage, broker, lambda challenge: {"action": "credential", "credential": {"type": "certificate", **text}})
-    assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200
-
-
 @pytest.fixture
 def broker_with_token(stage, certificates, token):
     # A login with the right PIN. The token counts wrong PINs until then, and the broker tries fewer if an earlier test has left one.
@@ -101,20 +84,6 @@ def test_a_token(stage, broker_with_token, client_nginx, token):
     assert result.get("result", {}).get("status") == 200, (result, [one["error"] for one in asked], broker_with_token.log)
     assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "passphraseWrong"]
     assert [one["protectionSpace"]["distinguishedNames"] for one in asked] == [["CN=Test authority"]] * 2
-
-
-def test_a_wrong_pin_fails_however_the_token_is_spelt(stage, broker_with_token, certificates, tls_server, token):
-    server = tls_server(client_authority=certificates / "ca.pem", first=True)
-    client = stage.client(broker=broker_with_token)
-
-    def fetch(pin, respell=lambda url: url):
-        own = {**on_token(token, pin, respell), "persistence": "none"}
-        return client.fetch(server.url, tls={"certificate": own})
-
-    assert fetch(token.pin)["result"]["status"] == 200
-    assert "error" in fetch("000000")
-    assert "error" in fetch("000000", lambda url: url.replace("token=w", "token=%77"))
-    assert fetch(token.pin, lambda url: url.replace("token=w", "token=%77"))["result"]["status"] == 200
 
 
 @pytest.fixture
@@ -171,20 +140,6 @@ def test_no_client_chooses_what_the_broker_loads(stage, broker, certificates, tl
     assert not (tmp_path / "loaded").exists()
 
 
-@pytest.mark.parametrize("action, status", [("continue", 200), ("reject", 200), ("default", 200), ("cancel", None)])
-def test_the_other_answers(stage, broker, client_nginx, action, status):
-    server = client_nginx("optional", "TLSv1.3")
-    client, asked = asking(stage, broker, lambda challenge: {"action": action})
-    page = marked("/page.txt")
-    reply = client.fetch(server.url + page)
-    if status:
-        assert reply["result"]["status"] == status
-        assert '200 NONE "' in server.lines(page)[0]
-    else:
-        assert reply["error"]["data"]["kind"] == "challengeCancelled"
-    assert len(asked) == 1
-
-
 def test_rule_3_a_client_that_does_not_declare_client_certificate_is_not_asked(stage, broker, client_nginx):
     client = stage.client(answer=lambda challenge: pytest.fail("unexpected challenge"), broker=broker)
     assert client.fetch(f"{client_nginx('optional', 'TLSv1.3').url}/page.txt")["result"]["status"] == 200
@@ -193,8 +148,6 @@ def test_rule_3_a_client_that_does_not_declare_client_certificate_is_not_asked(s
 
 @pytest.mark.parametrize("version", BOTH)
 def test_a_refused_certificate_is_reported_as_such(stage, broker, certificates, tls_server, version):
-    import ssl
-
     limit = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}[version]
     server = tls_server(client_authority=certificates / "ca.pem", minimum=limit, maximum=limit)
     answers = [shown(certificates, "stranger.pem", "stranger.key"), shown(certificates)]
@@ -221,19 +174,6 @@ def test_an_unusable_certificate_raises_another_challenge_with_the_reason(stage,
     client, asked = asking(stage, broker, lambda challenge: answers.pop(0))
     assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200
     assert [one["error"] and one["error"]["kind"] for one in asked] == [None, problem]
-
-
-def test_a_wrong_passphrase_fails_even_after_a_right_one(stage, broker, certificates, client_nginx):
-    server = client_nginx("on", "TLSv1.3")
-    plain = stage.client(broker=broker)
-
-    def fetch(passphrase):
-        credential = shown(certificates, key="client-locked.key", passphrase=passphrase, persistence="none")["credential"]
-        return plain.fetch(f"{server.url}/page.txt", tls={"certificate": credential})
-
-    assert fetch(PASSPHRASE)["result"]["status"] == 200
-    assert fetch("wrong")["error"]["data"]["kind"] == "clientCertificateRejected"
-    assert fetch(PASSPHRASE)["result"]["status"] == 200
 
 
 def test_rule_l2_no_other_client_is_served_as_the_owner_of_the_certificate(stage, broker, certificates, client_nginx):
@@ -284,16 +224,6 @@ def replaceable(certificates, tmp_path):
     return put
 
 
-@pytest.mark.parametrize("protocol", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_replaced_file_is_another_identity(stage, broker, certificates, tls_server, replaceable, protocol):
-    server = tls_server(client_authority=certificates / "ca.pem", minimum=protocol, maximum=protocol)
-    client = stage.client(broker=broker)
-    for name in ["client", "client", "other-client", "other-client", "client"]:
-        own = {**replaceable(name), "persistence": "none"}
-        assert client.fetch(server.url, tls={"certificate": own})["result"]["status"] == 200
-    assert list(server.peers.values()) == ["Alice Client", "Bob Client", "Alice Client"]
-
-
 def test_a_replaced_file_is_not_the_certificate_of_the_session(stage, broker, certificates, tls_server, replaceable):
     server = tls_server(client_authority=certificates / "ca.pem")
     credential = replaceable("client")
@@ -313,31 +243,22 @@ def test_a_replaced_file_is_not_the_certificate_of_the_session(stage, broker, ce
     assert list(server.peers.values()) == ["Alice Client", "Bob Client"]
 
 
-@pytest.fixture
-def tunnel(stage):
-    return {"url": stage.server(ForwardProxy()).url}
-
-
-def test_a_certificate_that_is_asked_for_through_a_tunnel(stage, broker, certificates, tls_server, tunnel):
-    server = tls_server(client_authority=certificates / "ca.pem")
-    client, asked = asking(stage, broker, lambda challenge: shown(certificates))
-    assert client.fetch(server.url, proxy=tunnel)["result"]["status"] == 200 and len(asked) == 1
-    assert "Alice Client" in server.peers.values()
-
-
-def test_a_certificate_of_the_fetch_through_a_tunnel(stage, broker, certificates, tls_server, tunnel):
-    server = tls_server(client_authority=certificates / "ca.pem")
-    own = shown(certificates)["credential"]
-    assert stage.client(broker=broker).fetch(server.url, proxy=tunnel, tls={"certificate": own})["result"]["status"] == 200
-    assert list(server.peers.values()) == ["Alice Client"]
-
-
 @pytest.mark.parametrize("protocol", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_refused_certificate_through_a_tunnel(stage, broker, certificates, tls_server, tunnel, protocol):
+def test_certificates_through_a_tunnel(stage, broker, certificates, tls_server, protocol):
     server = tls_server(client_authority=certificates / "ca.pem", minimum=protocol, maximum=protocol)
-    own = shown(certificates, "stranger.pem", "stranger.key")["credential"]
-    reply = stage.client(broker=broker).fetch(server.url, proxy=tunnel, tls={"certificate": own})
+    tunnel = {"url": stage.server(ForwardProxy()).url}
+
+    def fetch(client, name=None):
+        own = {"tls": {"certificate": shown(certificates, f"{name}.pem", f"{name}.key")["credential"]}} if name else {}
+        return client.fetch(server.url, proxy=tunnel, **own)
+
+    reply = fetch(stage.client(broker=broker), "stranger")
     assert reply["error"]["data"]["kind"] == "clientCertificateRejected" and not server.requests
+    assert fetch(stage.client(broker=broker), "other-client")["result"]["status"] == 200
+    assert list(server.peers.values()) == ["Bob Client"]
+    client, asked = asking(stage, broker, lambda challenge: shown(certificates))
+    assert fetch(client)["result"]["status"] == 200 and len(asked) == 1
+    assert "Alice Client" in server.peers.values()
 
 
 @pytest.mark.parametrize("protocol", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

@@ -14,10 +14,9 @@ import threading
 import pytest
 
 from rig.clients import CLIENTS
-from rig.dying import basic
 from rig.keyring import description
 from rig.languages import built
-from rig.scripted import basic_server
+from rig.scripted import basic, basic_server
 from rig.terminal import Terminal
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")

@@ -3,7 +3,6 @@ import pytest
 
 from rig.client import password_answer
 from rig.scripted import DigestCheck
-from rig.terminal import Shell
 
 ALGORITHMS = ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess", "SHA-512-256", "SHA-512-256-sess"]
 
@@ -41,22 +40,6 @@ def test_rule_d4_auth_int_covers_the_body(site, algorithm, body):
     assert [request.body for request in place.server.requests] == [(body or "").encode()] * 3
 
 
-def test_rule_d4_auth_is_preferred(site):
-    assert site(qop="auth-int,other,auth").statuses(["/x"]) == [(200, 2)]
-
-
-def test_rule_d3_unknown_qop_is_not_answered(site):
-    place = site(qop="other")
-    assert place.fetch()["result"]["status"] == 401
-    assert place.server.authorizations == [None] and place.asked == []
-
-
-def test_rule_d1_an_unknown_algorithm_is_not_answered(site):
-    place = site(algorithm="SHA-1024")
-    assert place.fetch()["result"]["status"] == 401
-    assert place.server.authorizations == [None]
-
-
 def test_rule_d5_each_request_has_its_own_client_nonce_of_128_bits(site):
     place = site()
     place.statuses(["/x"] * 5)
@@ -76,11 +59,7 @@ def test_rule_d7_a_proxy_sees_the_whole_url_and_the_server_the_path(stage):
         return check(request)
 
     proxy = stage.server(forward)
-    path = stage.folder / "config.toml"
-    path.write_text(f'[proxy]\nurl = "{proxy.url}"\n')
-    path.chmod(0o600)
-    stage.broker("--config", str(path))
-    client = stage.client(answer=lambda params: password_answer("bob", password))
+    client = stage.client(answer=lambda params: password_answer("bob", password), broker=stage.configured(f'[proxy]\nurl = "{proxy.url}"\n'))
     assert client.fetch("http://elsewhere.example:80/a/../b?c=%22d")["result"]["status"] == 200
     assert check.problems == []
     assert targets == ["http://elsewhere.example/b?c=%22d"] * 2
@@ -148,19 +127,9 @@ def test_rule_d16_outside_the_domain_nothing_is_sent_before_a_challenge(site):
     assert len(place.asked) == 1
 
 
-def test_rule_d16_a_domain_is_whole_segments(site):
-    place = site(domain="/other")
-    assert place.statuses(["/other", "/other/s", "/others", "/other?s"]) == [(200, 2), (200, 1), (200, 2), (200, 1)]
-
-
-def test_rule_d16_a_domain_of_other_servers_only_covers_nothing(site):
-    assert site(domain="http://other.example/").statuses(["/x", "/x"]) == [(200, 2), (200, 2)]
-
-
-def test_rule_d15_the_shell_helper_reports_a_wrong_proof_and_exits_with_67(stage):
+def test_rule_d15_the_shell_helper_reports_a_wrong_proof_and_exits_with_67(stage, shell):
     password = stage.secret()
     server = stage.server(DigestCheck("bob", password, proof="wrong"))
-    shell = Shell(stage.broker())
     store = ["credentials", "store", server.url, "--user", "bob", "--password-stdin"]
     assert shell.run(*store, input=password.encode()).returncode == 0
     done = shell.run("fetch", server.url)

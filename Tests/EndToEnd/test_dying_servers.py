@@ -7,7 +7,8 @@ import pytest
 
 from rig.bodies import eventually
 from rig.client import password_answer
-from rig.dying import Cut, DyingProxy, DyingServer, DyingTlsServer, Passwords, basic, number_of
+from rig.dying import Cut, DyingProxy, DyingServer, DyingTlsServer, Passwords, number_of
+from rig.scripted import basic
 
 AT_ONCE = 64
 # The step between the cuts in tunnels, most of whose data is the TLS handshake.

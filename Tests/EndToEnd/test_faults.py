@@ -13,9 +13,8 @@ import pytest
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
-from rig.dying import basic
 from rig.faults import Faults, build
-from rig.scripted import ScriptedServer, basic_server, response
+from rig.scripted import ScriptedServer, basic, basic_server, response
 
 pytestmark = pytest.mark.tier3("many runs of one conversation")
 

@@ -21,9 +21,7 @@ def handled(challenge):
 
 @pytest.fixture
 def place(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     return server, password
 
 

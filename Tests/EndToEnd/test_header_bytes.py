@@ -89,9 +89,7 @@ def test_rules_r10_and_x2_realms_in_two_encodings_are_two_spaces(stage):
 
 
 def test_a_stored_login_is_found_by_the_realm_as_people_read_it(stage, gnome):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, "B\xfcro"))
-    stage.allow(password, server)
+    server, password = stage.protected("bob", realm="B\xfcro")
     gnome.put(stage.secret(), **{**description(server, "bob"), "domain": "Other"})
     gnome.put(password, **{**description(server, "bob"), "domain": "Büro"})
     client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=lambda challenge: {"action": "continue"})

@@ -72,9 +72,7 @@ def test_no_copy_remains_at_the_end_of_the_process(logged_in):
 
 
 def test_no_copy_remains_after_the_session_expired(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     broker = stage.configured("[limits]\nsession-idle-s = 1\n")
     client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="forSession"), broker=broker)
     assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
@@ -154,9 +152,7 @@ def test_no_copy_remains_after_ntlm(stage, ntlm, ntlm_users):
 
 
 def test_no_copy_remains_after_storing_in_the_keyring(stage, gnome):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     broker = stage.broker(environment=gnome.environment)
     client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="permanent"), broker=broker)
     assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200

@@ -1,19 +1,17 @@
 """A proxy that accepts the login, and then refuses the tunnel: the login is right, so there is one question."""
-import base64
-
 import pytest
 
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
 from rig.local_fronts import exchange, open_proxy
-from rig.scripted import response
+from rig.scripted import basic, response
 
 
 @pytest.fixture(params=[403, 502])
 def proxy(request, stage):
     """A broker and a proxy with Basic that connects to no server; `asked` counts the questions."""
     password = stage.secret()
-    right = "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
+    right = basic("bob", password)
     proxy = stage.server(ForwardProxy(lambda connect: response(request.param) if connect.header("Proxy-Authorization") == right else response(
         407, b"", 'Proxy-Authenticate: Basic realm="Gate"')))
     stage.allow(password, proxy)

@@ -8,7 +8,6 @@ import pytest
 from rig import manager as rig_manager
 from rig.client import Client
 from rig.fixtures import reachable_folder
-from rig.scripted import basic_server
 from rig.sshd import Sshd
 from rig.subjects import Relay
 
@@ -117,9 +116,7 @@ class Agent:
 
 
 def test_a_remote_job_asks_at_the_local_agent_and_never_receives_the_password(desk, sshd, afar, agent, stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password, body=b"the report\n"))
-    stage.allow(password, server)
+    server, password = stage.protected("bob", body=b"the report\n")
     afar.tunnel(sshd)
     at_desk = agent("bob", password)
     for _ in range(2):
@@ -137,9 +134,7 @@ def test_a_remote_job_asks_at_the_local_agent_and_never_receives_the_password(de
 
 
 def test_credentials_stored_at_the_desk_are_not_used_remotely(desk, sshd, afar, stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     afar.tunnel(sshd)
     store = ["watchword", "credentials", "store", server.url, "--user", "bob", "--keep", "session", "--password-stdin"]
     stored = subprocess.run(desk.inside(*store), input=password + "\n", capture_output=True, text=True, timeout=30)

@@ -21,9 +21,7 @@ def path_of(broker):
 @pytest.fixture
 def both(stage):
     """A client that has logged in on the main socket, one on the restricted socket, and the challenges of the latter."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     main, asked = stage.client(answer=lambda challenge: password_answer("bob", password)), []
     answers = [password_answer("bob", password, persistence="permanent")] * 9
     other = Client(path_of(stage.brokers[0]), answer=lambda challenge: asked.append(challenge) or answers.pop(0))
@@ -46,9 +44,7 @@ def test_rule_g4_the_restricted_socket_uses_and_stores_no_credential(both):
 
 
 def test_the_answer_to_another_clients_question_is_refused(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     main = stage.client()
     other, silent = (Client(path_of(stage.brokers[0]), delivery=delivery) for delivery in ("request", None))
     stage.clients += [other, silent]

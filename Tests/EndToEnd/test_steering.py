@@ -1,5 +1,4 @@
 """An answer reaches no other server than the one in the question: a fetch steers only itself, by its proxy and its pinned key."""
-import base64
 import hashlib
 import os
 import threading
@@ -10,14 +9,10 @@ from cryptography.hazmat.primitives import serialization
 from rig.bodies import eventually
 from rig.client import Client, password_answer
 from rig.forwarding import ForwardProxy, Socks5Server
-from rig.scripted import response
+from rig.scripted import basic, response
 from rig.tls import TlsServer
 
 BASIC = 'WWW-Authenticate: Basic realm="R"'
-
-
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 def wants(answer):

@@ -31,9 +31,7 @@ def broker(stage, library):
 @pytest.fixture
 def scene(stage, broker):
     """A question that is open at one program."""
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     asked = stage.client()
     call = asked.start("fetch/run", {"url": server.url})
     challenge = asked.challenges.get(timeout=30)
@@ -114,9 +112,7 @@ def test_waiting_in_the_queue_of_an_agent_is_reported(stage, broker):
 
 
 def test_the_timeout_excludes_the_fetchs_own_question(stage, broker):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
+    server, password = stage.protected("bob")
     client = stage.client()
     call = client.start("fetch/run", {"url": server.url, "timeoutMs": SECONDS * 1000})
     challenge = client.challenges.get(timeout=30)

@@ -1,5 +1,4 @@
 """A credential is one unit: user, domain, path, expiry and refresh token stay together in answers, session and keyring."""
-import base64
 import os
 import subprocess
 import time
@@ -8,7 +7,7 @@ import pytest
 from rig.broker import program
 from rig.client import Client, password_answer
 from rig.keyring import SCHEMA, description, settle
-from rig.scripted import basic_server, response
+from rig.scripted import basic, basic_server, response
 from rig.terminal import Shell, Terminal
 
 
@@ -17,10 +16,6 @@ from rig.terminal import Shell, Terminal
 @pytest.fixture
 def ntlm_broker(stage, gnome):
     return lambda: stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n', environment=gnome.for_broker)
-
-
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 def never(challenge):

@@ -7,13 +7,12 @@ server that the conversation needs, with "proxy":{…} beside it for a proxy tha
 <port> stand for that server, <proxyUrl> and <proxyPort> for the proxy; "<any>" matches anything, "<bind:x>" does too and binds
 the value to x, and "<x>" is the bound value. An object matches if its members do; "<more>":true allows additional members.
 """
-import base64
 import json
 import re
 
 from .bodies import Attached
 from .forwarding import ForwardProxy
-from .scripted import DigestCheck, ScriptedServer, basic_server, response
+from .scripted import DigestCheck, ScriptedServer, basic, basic_server, response
 from .tokens import bearer_server, rounds_server
 
 
@@ -38,7 +37,7 @@ def serve(kind, realm="Staff", user="bob", password="", algorithm="MD5", token="
 
 def forward(user, password, realm):
     """Returns a proxy that requires Basic."""
-    right = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+    right = basic(user, password)
     refusal = response(407, b"who is there", f'Proxy-Authenticate: Basic realm="{realm}"')
     return ForwardProxy(lambda request: None if request.header("Proxy-Authorization") == right else refusal)
 

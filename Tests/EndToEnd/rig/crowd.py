@@ -14,7 +14,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from rig.dying import DyingServer, Passwords, basic, number_of  # noqa: E402
+from rig.dying import DyingServer, Passwords, number_of  # noqa: E402
+from rig.scripted import basic  # noqa: E402
 
 HELLO = {"client": {"name": "crowd"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}}
 MANNERS = 4

@@ -3,14 +3,13 @@
 A fetch is identified by the number in its path and in its realms, `/00042/page` and "r00042". Each has passwords of its own, so
 that a password sent with the request of another fetch is detected.
 """
-import base64
 import collections
 import re
 import socket
 import struct
 
 from .forwarding import ForwardProxy
-from .scripted import DigestCheck, ScriptedServer, response
+from .scripted import DigestCheck, ScriptedServer, basic, response
 from .tls import TlsServer
 
 # The response that is cut (its status, or "tunnel": all that passes through the proxy after CONNECT), the number of bytes
@@ -70,10 +69,6 @@ class Dying:
         if not cut:
             self.lines[what] = line
         return super()._respond(line, request, early)
-
-
-def basic(user, password):
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 class Passwords:

@@ -1,5 +1,4 @@
 """The hosts that the documents name, served by one server on this machine, and a broker that reaches them through its proxy."""
-import base64
 import json
 import os
 import pathlib
@@ -13,7 +12,7 @@ from .authority import Authority
 from .broker import ROOT, Broker, part, program
 from .client import password_answer
 from .forwarding import ForwardProxy, Socks5Server
-from .scripted import DigestCheck, basic_server, response
+from .scripted import DigestCheck, basic, basic_server, response
 from .subjects import Consenter, Relay, flatpak
 from .terminal import Terminal
 from .tls import TlsServer
@@ -42,7 +41,7 @@ class Sites:
 
     def __init__(self, repository, password):
         self.repository, self.statuses = repository, {}
-        self.basic = "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
+        self.basic = basic("bob", password)
         self.digest = DigestCheck("bob", password, body=b"A report for the staff.\n")
 
     def __call__(self, request):

@@ -1,5 +1,4 @@
 """The server of each cell of the matrix: the URL, the answers, and the server's records."""
-import base64
 import shlex
 
 from .client import password_answer
@@ -7,7 +6,7 @@ from .forwarding import ForwardProxy
 from .fronts import Http2Front, Log, Noted, TlsForwardProxy, open_page, settled
 from .matrix import CERTIFICATES, PROXIES, REAL, TUNNELS, about
 from .ntlm import NtlmCheck
-from .scripted import DigestCheck, ScriptedServer, basic_server, response
+from .scripted import DigestCheck, ScriptedServer, basic, basic_server, response
 from .tls import TlsServer
 from .tokens import bearer_server, rounds_server
 
@@ -67,7 +66,7 @@ def header(value):
 
 def refusing_tickets(password):
     """Offers Kerberos, whose tickets it refuses, and Basic."""
-    right = "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
+    right = basic("bob", password)
 
     def handle(request):
         if request.authorization == right:

@@ -15,9 +15,9 @@ PASSPHRASE = "open sesame"
 class Certificates:
     """A folder of certificates: `ca.pem`, and NAME.pem with NAME.key for each of `pairs`.
 
-    Clients: "client" (also client-locked.key and client.p12 with PASSPHRASE, client-open.p12 without, and client-both.pem with
-    the key in it), "other-client" of the same authority, "stranger" of another one, "expired-client", and mismatch.key, which
-    belongs to no certificate.
+    Clients: "client" (also client-locked.key and client.p12 with PASSPHRASE, and client-both.pem with the key in it),
+    "other-client" of the same authority, "stranger" of another one, "expired-client", and mismatch.key, which belongs to no
+    certificate.
     """
 
     def __init__(self, folder):
@@ -37,7 +37,7 @@ class Certificates:
         client = self.pairs["client"]
         for file, content in {
                 "client-locked.key": client.key_pem(PASSPHRASE), "client.p12": client.pkcs12(PASSPHRASE, self.authority),
-                "client-open.p12": client.pkcs12(None), "client-both.pem": client.certificate_pem + client.key_pem(),
+                "client-both.pem": client.certificate_pem + client.key_pem(),
                 "mismatch.key": self.pairs["good"].key_pem()}.items():
             (self.folder / file).write_bytes(content)
             (self.folder / file).chmod(0o600)

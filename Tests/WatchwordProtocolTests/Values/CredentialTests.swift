@@ -85,20 +85,22 @@ struct CredentialTests {
         #expect(credential.json.text == text)
     }
 
-    @Test(arguments: [
-        (#"{"type":"token","token":""}"#, "credential.token must be a token"),
-        (#"{"type":"token","token":"=a"}"#, "credential.token must be a token"),
-        (#"{"type":"token","token":"a b"}"#, "credential.token must be a token"),
-        (#"{"type":"token","token":"a","user":"u"}"#, "credential has the unknown member"),
-        (#"{"type":"header","scheme":"","value":"a"}"#, "credential.scheme must be a token"),
-        (#"{"type":"header","scheme":"A B","value":"a"}"#, "credential.scheme must be a token"),
-        (#"{"type":"header","scheme":"A","value":"a\r\nB: c"}"#, "credential.value must be a text without control"),
-        (#"{"type":"certificate","certificate":"a.pem"}"#, "credential.certificate must be an absolute path"),
-        (#"{"type":"trust"}"#, "credential.spkiSha256 is missing"),
-        (#"{"type":"certificate","certificate":"/a.pem","user":"u"}"#, "credential has the unknown member"),
-        (#"{"type":"trust","spkiSha256":"\#(hash)","user":"u"}"#, "credential has the unknown member"),
-        (#"{"type":"trust","spkiSha256":"00"}"#, "credential.spkiSha256 must be 64 hexadecimal digits"),
-    ])
+    @Test(
+        "Rule K3: tokens and other credentials are checked as strictly as passwords",
+        arguments: [
+            (#"{"type":"token","token":""}"#, "credential.token must be a token"),
+            (#"{"type":"token","token":"=a"}"#, "credential.token must be a token"),
+            (#"{"type":"token","token":"a b"}"#, "credential.token must be a token"),
+            (#"{"type":"token","token":"a","user":"u"}"#, "credential has the unknown member"),
+            (#"{"type":"header","scheme":"","value":"a"}"#, "credential.scheme must be a token"),
+            (#"{"type":"header","scheme":"A B","value":"a"}"#, "credential.scheme must be a token"),
+            (#"{"type":"header","scheme":"A","value":"a\r\nB: c"}"#, "credential.value must be a text without control"),
+            (#"{"type":"certificate","certificate":"a.pem"}"#, "credential.certificate must be an absolute path"),
+            (#"{"type":"trust"}"#, "credential.spkiSha256 is missing"),
+            (#"{"type":"certificate","certificate":"/a.pem","user":"u"}"#, "credential has the unknown member"),
+            (#"{"type":"trust","spkiSha256":"\#(hash)","user":"u"}"#, "credential has the unknown member"),
+            (#"{"type":"trust","spkiSha256":"00"}"#, "credential.spkiSha256 must be 64 hexadecimal digits"),
+        ])
     func otherFormsAreCheckedAsStrictly(text: String, reason: String) throws {
         let told = problem { try Credential(JSON.parse(text), at: "credential") }
         #expect(told?.hasPrefix(reason) == true, "\(told ?? "accepted")")
