@@ -38,11 +38,10 @@ OF_ZENITY = ("scroll pane", "table")
 
 @pytest.fixture
 def show(desktop):
-    """A program for one window: the screen reader takes longer for each closed one."""
+    """A program for one window."""
     show = Shower(desktop)
     yield show
-    show.process.stdin.close()
-    show.process.wait(20)
+    show.close()
 
 
 def roles_of(types):

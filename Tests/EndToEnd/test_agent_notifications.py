@@ -42,11 +42,11 @@ def behind(desktop, service):
 
 
 def test_an_unfocused_question_has_a_notification_until_it_is_answered(service, behind):
-    behind("login")
+    behind("login-ntlm-saved")
     shown = service.next()
     assert (shown["summary"], shown["body"]) == ("Log in to intranet.example", "Asked by mytool")
     assert shown["actions"] == ["default", "Answer"]
-    behind("trust")
+    behind("trust-changed")
     assert service.next() == {"closed": shown["shown"]}
     shown = service.next()
     assert shown["summary"] == "Is this really intranet.example?"
@@ -55,7 +55,7 @@ def test_an_unfocused_question_has_a_notification_until_it_is_answered(service, 
 
 
 def test_the_program_name_is_escaped_in_a_notification(service, behind):
-    behind("login", requester={"name": "x", "pid": 7, "subject": "exe:/tmp/<b>&Bank"})
+    behind("login-ntlm-saved", requester={"name": "x", "pid": 7, "subject": "exe:/tmp/<b>&Bank"})
     assert service.next()["body"] == "Asked by &lt;b&gt;&amp;Bank"
 
 
@@ -63,7 +63,7 @@ def test_a_window_with_the_focus_causes_no_notification(tmp_path):
     desktop = Desktop(tmp_path / "front")
     try:
         service, show = Service(desktop), Shower(desktop)
-        show("login")
+        show("login-ntlm-saved")
         desktop.hear("Password", role="password text", focused=True)
         desktop.hear("Log In", role="push button", sensitive=True)
         # The initial delay has passed. The next call of the service is the test's own.

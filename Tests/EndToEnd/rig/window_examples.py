@@ -100,9 +100,32 @@ WINDOWS = {
     "permissions-nothing": saved("permissions"),
     "settings": saved("settings", configuration=CONFIGURATION),
 }
+#: Long names, many entries, and every kind of entry.
+MANY = [{"id": f"session:{number}", "user": f"user_{number}_" + "x" * (number * 16), "domain": "CORP" if number % 2 else "",
+         "source": "session" if number % 3 else "keyring"} for number in range(16)]
+LONG = {"keyring": {"state": "locked", "reason": "the keyring is locked"}, "credentials": [
+    {"id": f"{source}:{user}", "type": "password", "source": source, "user": user, "protectionSpace": SPACE, "isDefault": user == "alice"}
+    for source, user in [("keyring", "alice"), ("keyring", "bob"), ("session", "carol_" + "x" * 90)]]}
+LONG_GRANTS = [*GRANTS, {**GRANTS[0], "id": "g7", "subject": {"id": "exe:/opt/" + "very_long/" * 60 + "prog"}}]
+ALL_TYPES = {"keyring": {"state": "locked", "reason": "it is locked"}, "credentials": [
+    {"id": f"{source}:1", "type": kind, "source": source, "user": "bob", "protectionSpace": SPACE}
+    for source in ("session", "keyring") for kind in ("password", "token", "trust", "certificate")]}
+ALL_EVENTS = [{**EVENTS[0], "kind": kind, "time": "2025-11-20T20:00:00Z"} for kind in (
+    "credentialUsed", "credentialRefused", "sessionCleared", "grantRevoked", "eventsLost", "denied", "trustAccepted", "challengeAnswered",
+    "consentAnswered", "credentialStored", "locked")]
 #: Further states of windows, of which no pictures are taken.
 STATES = {
     "browser-login-waiting": browser_login("browser-login", opened=True),
     "browser-login-refused": browser_login("browser-login", url="file:///etc/passwd"),
     "device-login-over": browser_login("device-login", seconds=-1),
 }
+#: Windows with many entries, some of which have equal names.
+FULL = {
+    "login-ntlm-saved": question("auth.challenge/ntlm", **KEEPING, **PROPOSED),
+    "token-saved": question("auth.challenge/bearer", **KEEPING, **PROPOSED),
+    "login-many-users": question("auth.challenge/known-users", **KEEPING, knownUsers=MANY),
+    "saved-types": saved("saved", ALL_TYPES),
+    "recent-kinds": saved("recent", events=ALL_EVENTS),
+}
+#: Those whose data is too long to be told from texts.
+LONG_STATES = {"saved-long": saved("saved", LONG), "permissions-long": saved("permissions", grants=LONG_GRANTS)}
