@@ -1,5 +1,4 @@
 """Certificates that do not verify: which respondent is asked, the effect of each answer, and the scope of an exception."""
-import threading
 
 import pytest
 from rig.bodies import eventually
@@ -57,32 +56,6 @@ def test_each_problem_has_its_name_and_can_be_accepted(stage, broker, certificat
     assert leaf["sha256"] == certificates.fingerprint(kind).replace(":", "").lower()
     assert leaf["pem"].startswith("-----BEGIN CERTIFICATE-----") and leaf["subject"] and leaf["notAfter"].endswith("Z")
     assert asked[0]["accepts"] == ["trust"] and asked[0]["persistenceAllowed"] == ["none", "forSession", "permanent"]
-
-
-@pytest.mark.parametrize("action, kind", [
-    ("default", "serverNotTrusted"), ("continue", "serverNotTrusted"), ("reject", "serverNotTrusted"), ("cancel", "challengeCancelled")])
-def test_rules_11_to_14_the_other_answers_fail_and_send_nothing(stage, broker, tls_server, action, kind):
-    server = tls_server("self-signed")
-    client, asked = pinning(stage, lambda challenge: {"action": action}, broker)
-    assert client.fetch(server.url)["error"]["data"]["kind"] == kind
-    assert len(asked) == 1 and not server.requests
-
-
-def test_rule_3_a_client_that_does_not_declare_server_trust_is_not_asked(stage, broker, tls_server):
-    server = tls_server("self-signed")
-    client = stage.client(answer=lambda challenge: pytest.fail("unexpected challenge"), broker=broker)
-    assert client.fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted" and not server.requests
-
-
-def test_a_wrong_fingerprint_is_asked_about_again(stage, broker, tls_server):
-    server, wrong = tls_server("self-signed"), {"type": "trust", "spkiSha256": "00" * 32}
-
-    def reply(challenge):
-        return trust(challenge) if challenge["error"] else {"action": "credential", "credential": wrong}
-
-    client, asked = pinning(stage, reply, broker)
-    assert client.fetch(server.url)["result"]["status"] == 200
-    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "fingerprintWrong"]
 
 
 def test_rule_l2_an_exception_of_one_fetch_is_of_no_use_to_another(stage, broker, tls_server):
@@ -146,37 +119,6 @@ def test_an_exception_that_stays_in_its_file_is_not_reported_as_forgotten(stage,
     assert "https://" in known.read_text()
 
 
-def test_always_asks_on_every_new_connection_even_about_a_good_one(stage, broker, tls_server):
-    server = tls_server("good")
-    client, asked = pinning(stage, trust, broker)
-    for count in [1, 2]:
-        assert client.fetch(server.url, tls={"trust": "always"})["result"]["status"] == 200
-        assert asked.problems == [[]] * count
-    refusing, asked = pinning(stage, lambda challenge: {"action": "cancel"}, broker)
-    assert refusing.fetch(server.url, tls={"trust": "always"})["error"]["data"]["kind"] == "challengeCancelled"
-    assert len(server.requests) == 2
-
-
-def test_a_good_certificate_that_is_rejected_ends_the_fetch(stage, broker, tls_server):
-    server = tls_server("good")
-    for action, outcome in [("reject", "serverNotTrusted"), ("continue", 200)]:
-        client, asked = pinning(stage, lambda challenge: {"action": action}, broker)
-        reply = client.fetch(server.url, tls={"trust": "always"})
-        assert (reply["error"]["data"]["kind"] if "error" in reply else reply["result"]["status"]) == outcome
-        assert asked.problems == [[]]
-        assert len(server.requests) == (outcome == 200), "nothing is sent over a rejected connection"
-
-
-def test_the_fetchs_own_pin(stage, broker, tls_server):
-    server = tls_server("self-signed")
-    client, asked = pinning(stage, trust, broker)
-    client.fetch(server.url)
-    pin = {"type": "trust", "spkiSha256": asked[0]["protectionSpace"]["serverTrust"]["chain"][0]["spkiSha256"]}
-    plain = stage.client(broker=broker)
-    assert plain.fetch(server.url, tls={"pin": pin})["result"]["status"] == 200
-    assert plain.fetch(server.url, tls={"pin": {**pin, "spkiSha256": "00" * 32}})["error"]["data"]["kind"] == "serverNotTrusted"
-
-
 def test_rule_24_no_stored_credential_is_sent_over_an_exception(stage, certificates, tls_server):
     password = stage.secret()
     server = tls_server("good", basic_server("bob", password).handler, first=True)
@@ -201,22 +143,6 @@ def test_rule_24_no_stored_credential_is_sent_over_an_exception(stage, certifica
     assert asked[-1]["proposedCredential"] is None and asked[-1]["persistenceAllowed"] == ["none"]
     # The credential of the request is for this server, whichever certificate it presents.
     assert client.fetch(server.url, credential=credential)["result"]["status"] == 200
-
-
-def test_rule_20_one_question_for_the_identical_certificate(stage, broker, tls_server):
-    server, is_open = tls_server("self-signed"), threading.Event()
-
-    def reply(challenge):
-        assert is_open.wait(30)
-        return trust(challenge)
-
-    client, asked = pinning(stage, reply, broker)
-    calls = [client.start("fetch/run", {"url": f"{server.url}/{number}"}) for number in range(5)]
-    status = stage.client(broker=broker)
-    eventually(lambda: status.call("server/status")["result"]["fetches"]["waiting"] == 4, "the other fetches do not wait")
-    is_open.set()
-    assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 5
-    assert len(asked) == 1
 
 
 def test_agents_are_asked_for_clients_that_cannot_be(stage, broker, tls_server):

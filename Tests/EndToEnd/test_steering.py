@@ -1,12 +1,10 @@
 """An answer reaches no other server than the one in the question: a fetch steers only itself, by its proxy and its pinned key."""
 import hashlib
 import os
-import threading
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from rig.bodies import eventually
 from rig.client import Client, password_answer
 from rig.forwarding import ForwardProxy, Socks5Server
 from rig.scripted import basic, response
@@ -106,28 +104,6 @@ def test_rule_24_an_answer_is_dropped_if_the_client_excepts_the_certificate_afte
     case.agent.reply(again, {"action": "cancel"})
     assert program.wait(call)["error"]["data"]["kind"] == "challengeCancelled"
     assert not any(case.genuine.peers.values()) and not any(one.authorization for one in case.genuine.requests)
-
-
-def test_rule_22_the_verdict_of_a_server_of_the_fetch_itself_counts_for_it_alone(stage, certificates):
-    case = Case(stage, certificates, "broker.sock")
-    case.genuine.handler = wants(basic("bob", "the same"))
-    release = threading.Event()
-
-    def respond(request):
-        if request.authorization:
-            release.wait(30)
-        return response(401, b"", BASIC)
-
-    case.own.handler = respond
-    steered, question = case.start(**case.steered), case.agent.challenges.get(timeout=30)
-    honest, other = case.start(), case.agent.challenges.get(timeout=30)
-    case.agent.reply(question, password_answer("bob", "the same", persistence="none"))
-    eventually(lambda: any(one.authorization for one in case.own.requests), "the steered fetch sent no answer")
-    case.agent.reply(other, password_answer("bob", "the same", persistence="none"))
-    release.set()
-    assert case.program.wait(honest)["result"]["status"] == 200, "it is not asked again"
-    case.agent.reply(case.agent.challenges.get(timeout=30), {"action": "continue"})
-    assert case.program.wait(steered)["result"]["status"] == 401
 
 
 def test_rule_20_cancelling_a_question_about_a_steered_fetch_cancels_no_other(stage, certificates):

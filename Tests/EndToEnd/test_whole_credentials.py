@@ -7,7 +7,7 @@ import pytest
 from rig.broker import program
 from rig.client import Client, password_answer
 from rig.keyring import SCHEMA, description, settle
-from rig.scripted import basic, basic_server, response
+from rig.scripted import basic, response
 from rig.terminal import Shell, Terminal
 
 
@@ -59,35 +59,14 @@ def test_an_item_that_lost_its_domain_is_completed_and_not_deleted(stage, gnome,
     assert gnome.items() == [({**without, "domain": "TESTDOM", "xdg:schema": SCHEMA, "watchword-default": "1"}, password)]
 
 
-@pytest.mark.parametrize("persistence", ["forSession", "permanent"])
-def test_one_user_name_in_two_domains_is_two_accounts(stage, gnome, ntlm_broker, ntlm, ntlm_users, persistence):
-    stage.watch(ntlm)
-    client = stage.client(broker=ntlm_broker(), answer=never)
-    space = {"protocol": "http", "host": "127.0.0.1", "port": ntlm.port, "authenticationMethod": "ntlm"}
-    for domain, password in [("TESTDOM", ntlm_users["alice"]), ("OTHER", stage.secret())]:
-        credential = {"type": "password", "user": "alice", "domain": domain, "password": password, "persistence": persistence}
-        assert "result" in client.call("credential/store", {"protectionSpace": space, "credential": credential})
-    listed = client.call("credential/list", {})["result"]["credentials"]
-    assert [(one["user"], one["domain"], one["isDefault"]) for one in sorted(listed, key=lambda one: one["domain"], reverse=True)] == [
-        ("alice", "TESTDOM", True), ("alice", "OTHER", False)]
-    assert client.fetch(ntlm.url)["result"]["status"] == 200
-    assert served_as(ntlm) == ["TESTDOM\\alice"] and ntlm.handler.refused == []
-
-
 # Expiry, and the lines that git's helper for libsecret (git 2.41) writes
 
 def in_git_s_words(password, expiry, token="refresh"):
     return f"{password}\npassword_expiry_utc={int(expiry)}\noauth_refresh_token={token}"
 
 
-def protected(stage, user="bob", folder=None):
-    server, password = stage.server(basic_server(user, stage.secret())), list(stage.secrets)[-1]
-    stage.allow(password, server)
-    return server, password
-
-
 def test_an_item_written_by_git_s_helper_is_read_line_by_line(stage, gnome):
-    server, password = protected(stage)
+    server, password = stage.protected("bob")
     gnome.put(in_git_s_words(password, time.time() + 3600), **description(server))
     result = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=never).fetch(server.url)["result"]
     assert (result["status"], result["auth"]["source"]) == (200, "keyring")
@@ -96,7 +75,7 @@ def test_an_item_written_by_git_s_helper_is_read_line_by_line(stage, gnome):
 
 @pytest.mark.parametrize("expiry", ["1", "-1", "soon", ""])
 def test_an_item_that_has_expired_is_not_sent(stage, gnome, expiry):
-    server, password = protected(stage)
+    server, password = stage.protected("bob")
     gnome.put(f"{password}\npassword_expiry_utc={expiry}", **description(server))
     asked = []
     client = stage.client(
@@ -107,7 +86,7 @@ def test_an_item_that_has_expired_is_not_sent(stage, gnome, expiry):
 
 @pytest.mark.parametrize("persistence", ["forSession", "permanent"])
 def test_expiry_and_refresh_token_stay_with_an_answer(stage, gnome, persistence):
-    server, password = protected(stage)
+    server, password = stage.protected("bob")
     client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=lambda challenge: password_answer(
         "bob", password, expiresAt="2096-10-02T08:06:40+01:00", refreshToken="refresh", persistence=persistence))
     assert client.fetch(server.url)["result"]["status"] == 200
@@ -118,17 +97,8 @@ def test_expiry_and_refresh_token_stay_with_an_answer(stage, gnome, persistence)
     assert kept == ([in_git_s_words(password, 4_000_000_000)] if persistence == "permanent" else [])
 
 
-def test_an_expired_answer_is_not_sent(stage):
-    server, password = protected(stage)
-    answers = [password_answer("bob", password, expiresAt="2001-01-01T00:00:00Z"), {"action": "continue"}]
-    asked = []
-    client = stage.client(broker=stage.broker(), answer=lambda challenge: asked.append(challenge) or answers.pop(0))
-    assert client.fetch(server.url)["result"]["status"] == 401
-    assert server.authorizations == [None] and asked[1]["error"]["kind"] == "credentialExpired"
-
-
 def test_a_refused_item_is_removed_only_with_all_its_lines_unchanged(stage, gnome):
-    server, _ = protected(stage)
+    server, _ = stage.protected("bob")
     wrong = stage.secret()
     stage.allow(wrong, server)
     exactly = {"schema": SCHEMA, **description(server, domain="Staff", authtype="basic")}
@@ -251,7 +221,7 @@ def test_a_login_that_git_got_for_the_whole_server_is_not_stored_again_for_a_pat
 # Several matching logins
 
 def several(stage, gnome):
-    server, password = protected(stage, "alice")
+    server, password = stage.protected("alice")
     gnome.put(stage.secret(), **description(server, "bob"))
     gnome.put(password, **description(server, "alice"))
     return server, password
