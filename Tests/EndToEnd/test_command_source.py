@@ -74,12 +74,6 @@ def test_no_command_is_run_for_another_host_or_port(desk, place):
     assert desk.fetch()["status"] == 401 and desk.calls == [] and len(desk.asked) == 1
 
 
-def test_without_storage_no_command_is_run(desk):
-    desk.start()
-    assert desk.fetch(auth={"useStorage": False})["status"] == 401 and desk.calls == []
-    assert desk.server.authorizations == [None]
-
-
 def test_the_password_goes_to_no_user_but_its_own(desk):
     other = desk.stage.secret()
     desk.stage.allow(other, desk.server)
@@ -87,17 +81,6 @@ def test_the_password_goes_to_no_user_but_its_own(desk):
     own = {"type": "password", "user": "carol", "password": other}
     assert desk.fetch(credential=own)["status"] == 401
     assert desk.server.authorizations == [None, basic("carol", other)]
-
-
-def test_a_refused_password_is_sent_once_and_a_person_is_asked(desk):
-    wrong = desk.stage.secret()
-    desk.stage.allow(wrong, desk.server)
-    desk.store(wrong)
-    desk.start()
-    for _ in range(3):
-        assert desk.fetch()["status"] == 401
-    assert [one for one in desk.server.authorizations if one] == [basic("bob", wrong)]
-    assert len(desk.asked) == 3
 
 
 def test_a_person_at_a_terminal_learns_which_password_was_refused(desk):

@@ -3,21 +3,19 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
 import pytest
 
 from rig.bodies import eventually
-from rig.broker import ROOT, program
+from rig.broker import program
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
 from rig.scripted import basic_server, response
 
 
 def test_wrong_then_right_at_a_terminal_without_echo(stage, shell):
-    wrong, right = stage.secret(), stage.secret()
-    server = stage.server(basic_server("bob", right, body=b"the page\n"))
-    stage.allow(wrong, server), stage.allow(right, server)
+    server, right = stage.protected(body=b"the page\n")
+    wrong = stage.secret(server)
     terminal = shell.at_terminal("fetch", server.url)
     terminal.answer({"User: ": "bob", "Password for bob: ": wrong})
     terminal.expect("has refused the last answer (1 failed so far)")
@@ -43,14 +41,6 @@ def test_control_c_during_the_question_cancels_the_fetch(stage, shell):
         return [status["challenges"]["pending"], status["fetches"]["running"]]
 
     eventually(lambda: left() == [0, 0], left)
-
-
-def test_control_c_during_a_transfer(stage, shell):
-    server = stage.server(lambda request: None)
-    terminal = shell.at_terminal("fetch", server.url)
-    eventually(lambda: server.requests, "it was not fetched")
-    terminal.type("\x03")
-    assert terminal.end() == 130
 
 
 def test_control_d_continues_without_logging_in(stage, shell):
@@ -83,15 +73,9 @@ def test_a_missing_terminal_is_reported_at_once(stage, shell):
     assert shell.run("fetch", "-f", server.url).returncode == 67
 
 
-def agent(stage, answer):
-    client = stage.client(answer=answer, name="desk")
-    client.call("agent/register", {"name": "desk", "priority": 10})
-    return client
-
-
 def test_without_a_terminal_an_agent_is_asked(stage, shell):
     server, password = stage.protected()
-    agent(stage, lambda challenge: password_answer("bob", password))
+    stage.agent(password_answer("bob", password))
     done = shell.run("fetch", server.url)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"welcome", b"")
 
@@ -99,11 +83,10 @@ def test_without_a_terminal_an_agent_is_asked(stage, shell):
 @pytest.mark.parametrize("action, words", [("continue", b"no terminal"), ("default", b"no terminal"), ("cancel", b"was cancelled")])
 def test_without_a_terminal_an_agent_may_have_no_answer(stage, shell, action, words):
     server = stage.server(basic_server("bob", "x"))
-    asked = []
-    agent(stage, lambda challenge: asked.append(challenge) or {"action": action})
+    agent = stage.agent({"action": action})
     done = shell.run("fetch", server.url)
     assert done.returncode == 67 and done.stdout == b"" and done.stderr.count(b"\n") == 1
-    assert words in done.stderr and len(asked) == 1
+    assert words in done.stderr and len(agent.asked) == 1
 
 
 def test_without_a_terminal_a_missing_token_is_reported(stage, shell):
@@ -140,13 +123,6 @@ def test_keep_at_a_terminal_and_with_u(stage, shell, keep, code, users):
     assert remembered(shell) == users
 
 
-def test_a_stored_login_needs_no_storage_by_keep(stage, shell):
-    """Only a login of the command itself is to be stored: here the second fetch uses the first one's."""
-    server, password = stage.protected()
-    assert shell.run("fetch", "-u", f"bob:{password}", server.url).returncode == 0
-    assert shell.run("fetch", "--keep", "keyring", server.url).returncode == 0
-
-
 def test_a_token_is_never_stored_in_the_keyring(stage, shell):
     token = stage.secret()
 
@@ -160,13 +136,21 @@ def test_a_token_is_never_stored_in_the_keyring(stage, shell):
     assert (done.returncode, done.stdout) == (120, b"welcome") and b"tokens are stored for the session only" in done.stderr
 
 
-def test_keep_keyring_on_several_urls(stage, shell):
-    """The login is reported once; another failure has its own code."""
+@pytest.mark.parametrize("first, words, code, body, notes", [
+    # Only a login of the command itself is to be stored: here the second fetch uses the first one's.
+    ("fetch -u bob:{password} {url}", "{url}", 0, b"welcome", 0),
+    # The login is reported once; another failure has its own code.
+    ("status", "-u bob:{password} {url}/a {url}/b", 120, b"welcomewelcome", 1),
+    ("status", "-u bob:{password} {url}/a http://127.0.0.1:1/", 7, b"welcome", 1), ("lock", "-u bob:{password} {url}", 120, b"welcome", 1)])
+def test_keep_keyring_without_a_keyring(stage, shell, first, words, code, body, notes):
     server, password = stage.protected()
-    done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", f"{server.url}/a", f"{server.url}/b")
-    assert (done.returncode, done.stdout, done.stderr.count(b"not stored")) == (120, b"welcomewelcome", 1)
-    done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", f"{server.url}/a", "http://127.0.0.1:1/")
-    assert (done.returncode, done.stdout, done.stderr.count(b"not stored")) == (7, b"welcome", 1)
+
+    def run(line):
+        return shell.run(*line.format(password=password, url=server.url).split())
+
+    assert run(first).returncode == 0
+    done = run(f"fetch --keep keyring {words}")
+    assert (done.returncode, done.stdout, done.stderr.count(b"not stored")) == (code, body, notes)
 
 
 def test_the_terminal_says_where_a_steered_login_goes(stage, shell, tls_server):
@@ -192,13 +176,6 @@ def test_a_locked_broker_stores_nothing_and_reports_it(stage, shell):
     assert remembered(shell) == []
 
 
-def test_a_locked_broker_does_not_store_in_the_keyring(stage, shell):
-    server, password = stage.protected()
-    shell.run("lock")
-    done = shell.run("fetch", "--keep", "keyring", "-u", f"bob:{password}", server.url)
-    assert (done.returncode, done.stdout, done.stderr.count(b"not stored in the keyring")) == (120, b"welcome", 1)
-
-
 def test_user_option_and_url_credentials(stage, shell):
     server, password = stage.protected()
     for arguments in [["-u", f"bob:{password}"], [f"-ubob:{password}"], [f"--user=bob:{password}"]]:
@@ -206,34 +183,6 @@ def test_user_option_and_url_credentials(stage, shell):
     assert shell.run("fetch", server.url.replace("//", f"//bob:{password}@")).stdout == b"welcome"
     wrong = shell.run("fetch", "-u", "carol:wrong", server.url)
     assert wrong.returncode == 67 and b"refused the credential" in wrong.stderr
-
-
-def test_passwords_leave_the_argument_list(stage, shell):
-    password = stage.secret()
-    server = stage.server(lambda request: None)
-    terminal = shell.at_terminal("fetch", "-u", f"bob:{password}", server.url)
-    eventually(lambda: server.requests, "it was not fetched")
-    line = open(f"/proc/{terminal.child}/cmdline", "rb").read()
-    terminal.type("\x03")
-    terminal.end()
-    assert password.encode() not in line and b"fetch" in line
-
-
-@pytest.mark.parametrize("options", [
-    ["-H", "X-Key: {}"], ["-sLHX-Key: {}"], ["--header=X-Key: {}"], ["-d", "{}"], ["-d{}"], ["--data-raw", "@{}"], ["--data-binary={}"],
-    ["--data-urlencode", "key={}"], ["-F", "key={}"], ["--form-string", "key={}"], ["-G", "-d", "{}"], ["-H", "X-Key: {}", "-d", "{}", "--"]])
-def test_sent_data_leaves_the_argument_list(stage, shell, options):
-    secret = stage.secret()
-    server = stage.server(lambda request: None)
-    stage.allow(secret, server)
-    terminal = shell.at_terminal("fetch", *[option.format(secret) for option in options], server.url + "/?key=" + secret)
-    eventually(lambda: server.requests, "the server has received no request")
-    line = open(f"/proc/{terminal.child}/cmdline", "rb").read()
-    request = server.requests[0]
-    terminal.type("\x03")
-    terminal.end()
-    assert secret.encode() not in line and b"fetch" in line and server.url.encode() in line
-    assert (request.raw + request.body).count(secret.encode()) == 1 + str(options).count("{}")
 
 
 def test_a_header_field_from_a_file(stage, shell, tmp_path):
@@ -308,16 +257,3 @@ def test_the_helper_starts_a_broker_when_none_runs(tmp_path, stage):
         assert [process.communicate(timeout=60)[0] for process in running] == [b"ok"] * 5
     finally:
         os.kill(int((folder / "broker.sock.lock").read_text()), signal.SIGTERM)
-
-
-def test_the_python_client_fetches_with_a_challenge(stage):
-    server, password = stage.protected()
-    sys.path.insert(0, str(ROOT / "contrib" / "clients" / "python"))
-    from watchword import BrokerError, Watchword
-
-    broker = Watchword(answer=lambda challenge: ("bob", password), path=stage.broker().socket)
-    assert broker.fetch(server.url)["body"]["value"] == "welcome"
-    with pytest.raises(BrokerError) as caught:
-        broker.fetch("ftp://x/")
-    assert caught.value.kind == "badURL"
-    broker.close()

@@ -140,14 +140,6 @@ def test_k_does_not_accept_grave_problems(broker, problem, words):
     assert terminal.end() == 60 and plan.answers == [{"action": "reject"}]
 
 
-def test_k_without_a_terminal_names_the_pin(broker):
-    plan = Trust("selfSigned")
-    done = run(broker(plan), "fetch", "-k", "https://intranet.test:8443/")
-    assert done.returncode == 60 and done.stderr.count(b"\n") == 1
-    assert f"--pinnedpubkey {PIN}".encode() in done.stderr
-    assert plan.answers == [{"action": "default"}]
-
-
 @pytest.mark.parametrize("options, methods", [([], []), (["-k"], ["serverTrust"])])
 def test_without_a_terminal_only_agents_receive_questions_about_certificates(broker, options, methods):
     started = broker(Trust("selfSigned"))

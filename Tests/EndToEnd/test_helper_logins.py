@@ -149,6 +149,7 @@ def test_no_secret_stays_in_the_argument_list(stage, shell, tmp_path):
         [f"--oauth2-bearer={secrets[3]}"], ["-E", f"{tmp_path}/me.pem:{secrets[4]}"], [f"-E{tmp_path}/me.pem:{secrets[4]}"],
         ["--cert", f"{tmp_path}/me.pem", "--pass", secrets[5]], ["--cert", f"{tmp_path}/me.pem", f"--pass={secrets[5]}"],
         ["--cert", "pkcs11:object=me", "--key", f"pkcs11:object=me?pin-value={secrets[6]}"], ["-Lu", f"bob:{secrets[0]}"],
+        ["-sLHX-Key: " + secrets[0]], ["--data-binary", secrets[1]], ["-F", f"key={secrets[2]}"],
     ]:
         before = len(server.requests)
         terminal = shell.at_terminal("fetch", *words, f"http://{place}/")

@@ -52,13 +52,6 @@ def test_problems_are_shown_and_accepted_for_one_fetch(shell, tls_server, certif
     assert done.returncode == 60 and done.stderr.count(b"\n") == 1 and len(server.requests) == 1
 
 
-def test_refusing_a_certificate_sends_nothing(shell, tls_server):
-    server = tls_server("self-signed")
-    terminal = shell.at_terminal("fetch", server.url)
-    terminal.answer({"NO: ": ""})
-    assert terminal.end() == 60 and server.requests == []
-
-
 def test_accepted_for_the_session_until_the_key_changes(shell, tls_server):
     server = tls_server("self-signed", first=True)
     terminal = shell.at_terminal("fetch", server.url)

@@ -79,13 +79,6 @@ def test_rule_20_fifty_processes_are_asked_once(stage):
     assert set(server.authorizations) == {None, basic(password)}
 
 
-def next_asked(clients, seconds=30):
-    """Returns the client that is asked, and its challenge."""
-    asked = eventually(lambda: [client for client in clients if not client.challenges.empty()], "no client was asked", seconds)
-    assert len(asked) == 1, f"{len(asked)} clients were asked"
-    return asked[0], asked[0].challenges.get()
-
-
 def test_rule_21_the_question_of_a_killed_process_moves_to_the_next_client(stage):
     server, password = stage.protected()
     broker = stage.broker()
