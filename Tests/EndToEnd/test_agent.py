@@ -333,20 +333,22 @@ def test_stopping_is_a_refusal_with_stop_asking():
         assert not answers.is_refusal(consent)
 
 
-class Refusing:
-    """A dialogue at which a person cancels, and then chooses one of `chosen`."""
+class Dialogue:
+    """A dialogue at which a person types these texts, then cancels, and chooses `chosen` if it is offered."""
 
-    def __init__(self, chosen=None):
-        self.chosen, self.offered = chosen, []
+    def __init__(self, *typed, chosen=None):
+        self.typed, self.chosen, self.prompts, self.offered = list(typed), chosen, [], []
 
     def has_room(self, text):
         return True
 
     def line(self, text, prompt, initial):
-        return None
+        self.prompts.append(prompt)
+        return self.typed.pop(0) if self.typed else None
 
     def secret(self, text, prompt, short=""):
-        return None
+        typed = Dialogue.line(self, text, prompt, "")
+        return None if typed is None else secret.Secret(bytearray(typed.encode()))
 
     def choose(self, text, choices, refusal):
         self.offered.append([value for value, _ in choices])
@@ -355,11 +357,11 @@ class Refusing:
 
 def test_stopping_is_offered_after_a_repeated_refusal():
     asked = question()
-    dialogue = Refusing("stop")
+    dialogue = Dialogue(chosen="stop")
     assert conversation.converse(asked, dialogue) == {"action": "cancel"} and dialogue.offered == []
     repeated = dataclasses.replace(asked, is_repeated=True)
-    assert conversation.converse(repeated, Refusing("stop")) == {"action": "cancel", "stopAsking": True}
-    assert conversation.converse(repeated, Refusing()) == {"action": "cancel"}
+    assert conversation.converse(repeated, Dialogue(chosen="stop")) == {"action": "cancel", "stopAsking": True}
+    assert conversation.converse(repeated, Dialogue()) == {"action": "cancel"}
     assert repeated.key == asked.key, "equal questions have equal keys"
 
 
@@ -382,7 +384,7 @@ def test_the_files_of_a_certificate_survive_a_wrong_passphrase_but_no_pin_does()
     typed.record(first, answers.cancel())
     assert (typed.of(again), typed.of(first), typed.of(other)) == (("/a.pem", "/a.key"), ("", ""), ("", ""))
     assert dataclasses.replace(again, typed_files=typed.of(again)).key == again.key, "equal questions have equal keys"
-    dialogue = Refusing()
+    dialogue = Dialogue()
     dialogue.line = lambda text, prompt, initial: dialogue.offered.append(initial) or initial
     assert conversation.converse(dataclasses.replace(again, typed_files=("pkcs11:a", "pkcs11:b")), dialogue) == {"action": "cancel"}
     assert dialogue.offered == ["pkcs11:a", "pkcs11:b"]

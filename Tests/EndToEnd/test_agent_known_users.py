@@ -1,7 +1,7 @@
 """The stored logins that a challenge lists, as values: parsed, asked once, and chosen without windows."""
 import pytest
 
-from test_agent import question
+from test_agent import Dialogue, question
 
 from watchword_agent.fallbacks.conversation import converse
 from watchword_agent.question_queue import QuestionQueue, Recount
@@ -32,24 +32,6 @@ def test_a_proposed_user_is_offered_separately_unless_it_is_known(user, is_apart
     assert question("auth.challenge/known-users", proposedCredential=proposed).is_proposal_apart is is_apart
 
 
-class Typing:
-    """A dialogue in which these texts are typed."""
-
-    def __init__(self, *typed):
-        self.typed, self.prompts = list(typed), []
-
-    def has_room(self, text):
-        return True
-
-    def line(self, text, prompt, initial):
-        self.prompts.append(prompt)
-        return self.typed.pop(0) or initial
-
-    def secret(self, text, prompt, short=""):
-        self.prompts.append(prompt)
-        return self.typed.pop(0)
-
-
 @pytest.mark.parametrize("name, identifier", [
     ("alice", "session:0"), ("CORP\\bob", "session:2"), ("\u212a", "session:1"), ("caf\u00e9", "session:3"),
     ("bob", None), ("ALICE", None), ("k", None), ("K", None), ("cafe\u0301", None), (" alice", None)])
@@ -57,7 +39,7 @@ def test_without_windows_the_name_of_a_saved_login_is_enough(name, identifier):
     """Names are compared byte by byte: another user may have a name that looks the same."""
     listed = known("alice", "\u212a", "bob", "caf\u00e9")
     listed[2]["domain"] = "CORP"
-    dialogue = Typing(name, "secret")
+    dialogue = Dialogue(name, "secret")
     answer = converse(question("auth.challenge/known-users", knownUsers=listed), dialogue)
     if identifier:
         assert answer == {"action": "credential", "credential": {"type": "stored", "id": identifier}}

@@ -8,9 +8,9 @@ import pytest
 
 from rig.broker import program
 from rig.terminal import Shell
-from test_agent import EXAMPLES, message
+from test_agent import EXAMPLES, Dialogue, message
 from test_agent_fallbacks import agent_at_terminal
-from test_agent_texts import Roomy, pinentry_here  # noqa: F401
+from test_agent_texts import pinentry_here  # noqa: F401
 from test_bridges import tools  # noqa: F401
 
 from watchword_agent import answers, escaping, recent, texts
@@ -67,37 +67,18 @@ def test_many_lines_lose_their_middle():
 @pytest.mark.parametrize("name", KINDS)
 def test_the_fallbacks_show_program_text_and_that_they_are_not_verified(pinentry_here, name):  # noqa: F811
     asked = prompt(name)
-    said = conversation.introduction(asked, Roomy())
+    said = conversation.introduction(asked, Dialogue())
     assert said.startswith(f"“{asked.prompt.program}” asks:\n") and asked.prompt.text.split("\n")[0].strip() in said
     assert "not verified" in said and "Asked by watchword (/usr/bin/watchword, process 4713" in said
     endless = prompt(name, text="\n".join(["\u00e4" * 400] * 40), program="p" * 300)
     assert pinentry_here.has_room(conversation.introduction(endless, pinentry_here))
 
 
-class Answering:
-    """A dialogue at which a person types `typed`, and chooses `chosen`."""
-
-    def __init__(self, typed="", chosen=None):
-        self.typed, self.chosen = typed, chosen
-
-    def has_room(self, text):
-        return True
-
-    def line(self, text, prompt, initial):
-        return self.typed
-
-    def secret(self, text, prompt, short=""):
-        return Secret(bytearray(self.typed.encode()))
-
-    def choose(self, text, choices, refusal):
-        return self.chosen
-
-
 @pytest.mark.parametrize("name, dialogue, answer", [
-    ("secret", Answering("open sesame"), {"action": "answer", "value": "open sesame"}), ("secret", Answering(), {"action": "cancel"}),
-    ("text", Answering("bob"), {"action": "answer", "value": "bob"}), ("text", Answering(), {"action": "cancel"}),
-    ("confirmation", Answering(chosen="yes"), {"action": "allow"}), ("confirmation", Answering(), {"action": "cancel"}),
-    ("information", Answering(chosen="close"), {"action": "cancel"}), ("information", Answering(), {"action": "cancel"})])
+    ("secret", Dialogue("open sesame"), {"action": "answer", "value": "open sesame"}), ("secret", Dialogue(), {"action": "cancel"}),
+    ("text", Dialogue("bob"), {"action": "answer", "value": "bob"}), ("text", Dialogue(), {"action": "cancel"}),
+    ("confirmation", Dialogue(chosen="yes"), {"action": "allow"}), ("confirmation", Dialogue(), {"action": "cancel"}),
+    ("information", Dialogue(chosen="close"), {"action": "cancel"}), ("information", Dialogue(), {"action": "cancel"})])
 def test_a_dialogue_answers_every_kind(name, dialogue, answer):
     assert json.loads(line(conversation.converse(prompt(name), dialogue))) == answer
 

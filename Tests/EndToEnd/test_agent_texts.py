@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from test_agent import message, question
+from test_agent import Dialogue, message, question
 from test_agent_looks import LONG_HOST
 
 from watchword_agent import escaping, texts
@@ -12,13 +12,6 @@ from watchword_agent.fallbacks import conversation, pinentry, zenity
 KINDS = [
     "auth.challenge/ntlm", "auth.challenge/proxy", "auth.challenge/bearer", "auth.challenge/client-certificate",
     "auth.challenge/server-trust-changed", "auth.confirm/sandbox", "auth.challenge/known-users"]
-
-
-class Roomy:
-    """A dialogue that has room for every text."""
-
-    def has_room(self, text):
-        return True
 
 
 def hostile(name):
@@ -63,7 +56,7 @@ def test_a_script_is_named_with_its_interpreter(name, said):
     assert texts.program_place(one.requester) == "/srv/‹U+000A›/report.py, run by /usr/bin/python3.11, process 7"
     # The broker stops the questions of all scripts.
     assert texts.program(one.requester) == "python3.11" and "for python3.11, whatever script" in texts.stop_asking_hint(one.requester)
-    shown = conversation.introduction(one, Roomy())
+    shown = conversation.introduction(one, Dialogue())
     assert "Asked by report.py, run by python3.11 (/srv/" in shown and said in shown
 
 
@@ -93,7 +86,7 @@ def test_the_hint_about_the_session_is_true(limits, said):
 
 def test_only_prompts_whose_answer_is_stored_for_the_session_say_how_long():
     def lines(name, **changes):
-        return conversation.introduction(question(name, **changes), Roomy())
+        return conversation.introduction(question(name, **changes), Dialogue())
 
     assert "at most 2 hours." in lines("auth.challenge/credential") and "at most 2 hours." in lines("auth.challenge/client-certificate")
     assert f"{TO_SLEEP} 2 hours." in lines("auth.challenge/server-trust")
@@ -127,7 +120,7 @@ def test_the_end_of_a_long_host_is_shown_again(host, end):
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_of_question_shows_the_whole_host(name):
     asked = hostile(name)
-    said = conversation.introduction(asked, Roomy())
+    said = conversation.introduction(asked, Dialogue())
     assert LONG_HOST in texts.place(asked.space) and LONG_HOST in said
     assert LONG_HOST in texts.heading(asked) or name == "auth.confirm/sandbox"
     assert f"ends in {'d' * 23}.evil.example" in said
@@ -141,7 +134,7 @@ def test_rule_g5_a_consent_prompt_shows_program_strength_login_and_origin_and_th
     asked = question(
         "auth.confirm/sandbox", subject={**params["subject"], "strength": strength},
         protectionSpace={**params["protectionSpace"], "protocol": "http", "port": 8080, "realm": "At: https://bank.example"})
-    shown = conversation.introduction(asked, Roomy()).splitlines()
+    shown = conversation.introduction(asked, Dialogue()).splitlines()
     assert shown[:5] == [
         "Let “org.example.Maps” use your login?", "The server says: “At: https://bank.example”",
         "Login: “bob”, saved in the keyring", "At: http://intranet.example:8080", said]
@@ -154,7 +147,7 @@ def test_pinentry_has_room_for_every_question(pinentry_here, name):
     assert pinentry_here.has_room(said) and LONG_HOST in said
     assert "mybank" not in said.replace(LONG_HOST, "")
     usual = question(name)
-    assert conversation.introduction(usual, pinentry_here) == conversation.introduction(usual, Roomy())
+    assert conversation.introduction(usual, pinentry_here) == conversation.introduction(usual, Dialogue())
 
 
 @pytest.mark.parametrize("text", ["%" * 2000, "\n" * 2000, "\U0001f511" * 500, "a" + "\u00e4" * 700],

@@ -126,27 +126,6 @@ def test_a_session_credential_can_be_made_permanent(stage, gnome):
     assert gnome.lookup(**description(server, domain="Staff", authtype="basic")) == password
 
 
-def test_storing_in_progress_is_completed_before_the_broker_stops(stage, gnome):
-    for _ in range(5):
-        server, password, _ = protected(stage)
-        broker = start_broker(stage, gnome)
-        client = stage.client(
-            broker=broker, answer=lambda params: password_answer("bob", password, persistence="permanent"))
-        assert client.fetch(server.url)["result"]["status"] == 200
-        assert broker.stop() == 0
-        assert gnome.lookup(**description(server, domain="Staff", authtype="basic")) == password
-
-
-def test_a_restarted_keyring_is_found(stage, gnome):
-    server, password, _ = protected(stage)
-    broker = start_broker(stage, gnome)
-    client = stage.client()
-    store(client, server, "bob", password)
-    gnome.restart_gnome()
-    assert unasked(stage, broker, server)["auth"]["source"] == "keyring"
-    assert server.authorizations == [None, basic("bob", password)]
-
-
 # credential/store
 
 def test_stored_by_hand_and_by_another_program(stage, gnome):
@@ -178,36 +157,6 @@ def test_stored_by_hand_and_by_another_program(stage, gnome):
     # The session has a login for this server, too.
     assert client.call("credential/forget", {"protectionSpace": space(theirs)})["result"] == {"removed": 2}
     assert gnome.items() == []
-
-
-def test_the_default_among_two_users(stage, gnome):
-    server, password, _ = protected(stage)
-    stage.allow(password, server)
-    other = stage.secret()
-    stage.allow(other, server)
-    server.handler = lambda request: response(200) if request.authorization else response(
-        401, b"", 'WWW-Authenticate: Basic realm="Staff"')
-    broker = start_broker(stage, gnome)
-    client = stage.client()
-    bob = store(client, server, "bob", password)
-    alice = store(client, server, "alice", other)
-    heard(client, "credential/changed")
-    assert {one["id"]: one["isDefault"] for one in keyring_list(client)} == {bob: True, alice: False}
-    assert unasked(stage, broker, server)["status"] == 200
-    assert client.call("credential/setDefault", {"id": alice})["result"] == {}
-    assert {one["id"]: one["isDefault"] for one in keyring_list(client)} == {bob: False, alice: True}
-    assert [change["change"] for change in heard(client, "credential/changed") if change["source"] == "keyring"] == [
-        "defaultChanged"]
-    # The schema by which others find the item.
-    assert {(item["user"], item["xdg:schema"], item.get("watchword-default")) for item, _ in gnome.items()} == {
-        ("bob", SCHEMA, None), ("alice", SCHEMA, "1")}
-    assert gnome.lookup(**description(server, "bob")) == password
-    fresh = start_broker(stage, gnome)
-    assert unasked(stage, fresh, server)["status"] == 200
-    named = f"http://bob@127.0.0.1:{server.port}/"
-    assert stage.client(broker=fresh).fetch(named)["result"]["auth"]["source"] == "keyring"
-    assert server.authorizations == [
-        None, basic("bob", password), None, basic("alice", other), None, basic("bob", password)]
 
 
 # Matching

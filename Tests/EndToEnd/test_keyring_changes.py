@@ -62,24 +62,6 @@ def test_each_change_of_another_program_is_notified_once(stage, gnome, watcher):
     assert next_change(watcher) == [FORGOTTEN]
 
 
-def test_items_that_existed_before_the_broker_are_known(stage, gnome):
-    gnome.put(stage.secret(), **attributes())
-    stage.broker(environment=gnome.for_broker)
-    client = stage.client()
-    assert client.call("keyring/status")["result"]["state"] == "usable"
-    settle(client)
-    gnome.run("secret-tool", "clear", "server", "h.example")
-    assert next_change(client) == [FORGOTTEN]
-
-
-def test_items_that_are_not_http_logins_are_not_announced(stage, gnome, watcher):
-    gnome.put(stage.secret(), **attributes(protocol="ftp"))
-    gnome.put(stage.secret(), server="h.example", protocol="https", user="carol")
-    gnome.run("secret-tool", "clear", "server", "h.example")
-    gnome.put(stage.secret(), **attributes())
-    assert next_change(watcher) == [STORED]
-
-
 def test_locking_and_unlocking_changes_nothing(stage, gnome, watcher):
     gnome.put(stage.secret(), **attributes())
     assert next_change(watcher) == [STORED]
