@@ -80,9 +80,9 @@ class Stage:
         agent.asked = asked
         return agent
 
-    def sandbox(self, broker=None):
-        """Returns a client in a sandbox."""
-        self.sandboxes.append(sandboxed(broker or self.brokers[0]))
+    def sandbox(self, broker=None, *details):
+        """Returns a client in a sandbox; `details` are those of `flatpak`."""
+        self.sandboxes.append(sandboxed(broker or self.brokers[0], *details))
         return self.sandboxes[-1]
 
     def keyring(self):

@@ -1,8 +1,5 @@
 """Edges of logins in a browser that were wrong once."""
 import itertools
-import os
-import pathlib
-import signal
 import socket
 import time
 
@@ -15,7 +12,7 @@ from rig.login_sites import Site, failure, forgotten, held_login, is_closed, log
 from rig.oauth_answers import CLOSE, json_answer
 from rig.protected_resource import ProtectedResource
 from rig.scripted import ScriptedServer, response
-from rig.subjects import Consenter, Relay, flatpak
+from rig.subjects import Consenter
 from rig.terminal import Shell
 
 
@@ -133,7 +130,7 @@ def test_a_login_that_began_before_the_session_ended_is_not_stored(site, client,
 
 def test_a_forgotten_login_is_revoked(site, client):
     logged_in(client, site)
-    place = {"protocol": "http", "host": "127.0.0.1", "port": site.resource.port, "realm": "api", "authenticationMethod": "bearer"}
+    place = site.space(realm="api", authenticationMethod="bearer")
     reply = client.call("credential/forget", {"protectionSpace": place})
     assert "result" in reply, reply
     assert forgotten(client, site)
@@ -156,33 +153,22 @@ def test_a_grant_of_others_is_not_for_a_sandboxed_program(stage, site, length):
     agent = Consenter(broker.socket)
     stage.clients.append(agent)
     logged_in(stage.client(broker=broker), site)
-    command, info = flatpak()
-    confined = Relay(broker.socket, *command, pass_fds=[info])
-    os.close(info)
-    try:
-        for _ in range(length):
-            assert confined.fetch(site.url).get("result", {}).get("status") != 200
-    finally:
-        confined.close()
+    confined = stage.sandbox(broker)
+    for _ in range(length):
+        assert confined.fetch(site.url).get("result", {}).get("status") != 200
     assert len(site.token_requests()) == 1
 
 
 def test_a_sandboxed_program_does_not_show_a_login(stage, site):
     """Only an agent does, because others would then use the account that the program has chosen."""
-    broker = site.broker()
-    command, info = flatpak()
-    confined = Relay(broker.socket, *command, pass_fds=[info])
-    os.close(info)
-    try:
-        confined.call("initialize", {
-            "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
-        confined.send({"id": 99, "method": "fetch/run", "params": {"url": site.url}})
-        while (challenge := confined.read()).get("method") != "auth/challenge":
-            assert challenge.get("id") != 99, challenge
-        assert "login" not in challenge["params"] and challenge["params"]["accepts"] == ["token"]
-        confined.send({"id": challenge["id"], "result": {"action": "cancel"}})
-    finally:
-        confined.close()
+    confined = stage.sandbox(site.broker())
+    confined.call("initialize", {
+        "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
+    confined.send({"id": 99, "method": "fetch/run", "params": {"url": site.url}})
+    while (challenge := confined.read()).get("method") != "auth/challenge":
+        assert challenge.get("id") != 99, challenge
+    assert "login" not in challenge["params"] and challenge["params"]["accepts"] == ["token"]
+    confined.send({"id": challenge["id"], "result": {"action": "cancel"}})
 
 
 # Questions
@@ -239,10 +225,7 @@ def test_no_renewal_after_its_table_was_removed(site, client):
     site.server.config(expires_in=5)
     logged_in(client, site)
     assert client.fetch(site.url)["result"]["status"] == 200
-    broker = site.stage.brokers[0]
-    pathlib.Path(broker.options[broker.options.index("--config") + 1]).write_text("")
-    broker.process.send_signal(signal.SIGHUP)
-    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is reloaded")
+    site.stage.brokers[0].reload("")
     time.sleep(6)
     assert len(site.token_requests()) == 1
 

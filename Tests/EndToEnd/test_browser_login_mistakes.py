@@ -1,6 +1,5 @@
 """Logins at the wrong server, for the wrong program or at the wrong time, as a review has found them."""
 import os
-import signal
 import subprocess
 
 import pytest
@@ -14,7 +13,7 @@ from rig.login_sites import Site, failure, log_in, logged_in, login_url, started
 from rig.oauth_answers import json_answer
 from rig.scripted import response
 from rig.servers import free_port
-from rig.subjects import Consenter, Relay, flatpak
+from rig.subjects import Consenter
 
 
 LOCK = ("gdbus", "call", "--session", "--dest", "org.freedesktop.secrets", "--object-path", "/org/freedesktop/secrets",
@@ -47,18 +46,13 @@ def released():
 
 
 def test_the_secret_of_a_new_issuer_is_not_sent_to_the_old_one(stage, site, gnome):
-    path = private(stage.folder / "config.toml", site.configuration())
-    broker = stage.broker("--config", str(path), environment=gnome.for_broker)
+    broker = site.broker(environment=gnome.for_broker)
     client = stage.client(broker=broker)
     logged_in(client, site)
     new = stage.server(AuthorizationServer(issuer_path="/new"))
     secret = stage.secret()
-    private(path, f'[oauth."{site.configured_url}"]\nissuer = "{new.issuer}"\nclient-id = "watchword"\n'
-            f'client-secret-file = "{private(stage.folder / "secret", secret)}"\n')
-    broker.process.send_signal(signal.SIGHUP)
-    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is reloaded")
-    space = {"protocol": "http", "host": "127.0.0.1", "port": site.resource.port}
-    assert client.call("credential/forget", {"protectionSpace": space})["result"]["removed"] >= 1
+    broker.reload(site.configuration(issuer=new.issuer, **{"client-secret-file": str(private(stage.folder / "secret", secret))}))
+    assert client.call("credential/forget", {"protectionSpace": site.space()})["result"]["removed"] >= 1
     (refresh, access) = site.server.wait_for("/revoke", 2)
     assert refresh.form["client_id"] == access.form["client_id"] == "watchword"
     assert not any(request.authorization or "client_secret" in request.form for request in [refresh, access])
@@ -70,10 +64,9 @@ def test_the_secret_of_a_client_is_not_sent_over_a_certificate_exception(stage, 
     site = Site(stage, server=server, **{
         "client-id": "job", "client-secret-file": str(private(stage.folder / "secret", secret)), "flow": "client-credentials"})
     broker = site.broker()
-    client, agent = stage.client(broker=broker), stage.client(broker=broker)
-    assert "result" in agent.call("agent/register", {"name": "tests"})
+    client, agent = stage.client(broker=broker), stage.agent({"action": "cancel"}, broker)
     message = failure(client, client.start("fetch/run", {"url": site.url}), "serverNotTrusted")
-    assert message.startswith(f"cannot log in at {server.url}: ") and agent.challenges.empty() and not server.requests
+    assert message.startswith(f"cannot log in at {server.url}: ") and not agent.asked and not server.requests
 
 
 # Token services of registries
@@ -125,20 +118,15 @@ def test_a_sandboxed_program_does_not_choose_the_account_at_a_token_service(stag
     broker = broker_of(stage, server)
     agent = Consenter(broker.socket, allow="session")
     stage.clients.append(agent)
-    command, info = flatpak()
-    confined = Relay(broker.socket, *command, pass_fds=[info])
-    os.close(info)
-    try:
-        confined.call("initialize", {
-            "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
-        confined.send({"id": 99, "method": "fetch/run", "params": {"url": server.url + "/v2/a"}})
-        while (message := confined.read()).get("id") != 99:
-            space = message.get("params", {}).get("protectionSpace", {})
-            assert message.get("method") != "auth/challenge" or space["authenticationMethod"] == "bearer", message
-            if "id" in message:
-                confined.send({"id": message["id"], "result": {"action": "cancel"}})
-    finally:
-        confined.close()
+    confined = stage.sandbox(broker)
+    confined.call("initialize", {
+        "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
+    confined.send({"id": 99, "method": "fetch/run", "params": {"url": server.url + "/v2/a"}})
+    while (message := confined.read()).get("id") != 99:
+        space = message.get("params", {}).get("protectionSpace", {})
+        assert message.get("method") != "auth/challenge" or space["authenticationMethod"] == "bearer", message
+        if "id" in message:
+            confined.send({"id": message["id"], "result": {"action": "cancel"}})
 
 
 def test_a_login_at_a_token_service_goes_on_if_the_first_program_exits(stage):
@@ -176,38 +164,29 @@ def test_a_login_for_one_sandboxed_program_is_not_for_another(stage, site):
     broker = site.broker()
     agent = stage.client(broker=broker)
     assert "result" in agent.call("agent/register", {"name": "tests"})
-    programs = []
-    try:
-        for name in ["org.example.Maps", "org.example.Music"]:
-            command, info = flatpak(name)
-            programs.append(Relay(broker.socket, *command, pass_fds=[info]))
-            os.close(info)
-            programs[-1].send({"id": 99, "method": "fetch/run", "params": {"url": site.url}})
-        asked = [agent.challenges.get(timeout=30) for _ in programs]
-        assert len({login_url(challenge) for challenge in asked}) == 2
-        first = next(one for one in asked if "Maps" in str(one["params"]["requester"]))
-        other = next(one for one in asked if one is not first)
-        assert tiny_browser.open_login(login_url(first)).status == 200
-        while (reply := programs[0].read()).get("id") != 99:
-            pass
-        assert reply["result"]["status"] == 200
-        agent.reply(other, {"action": "cancel"})
-        while (reply := programs[1].read()).get("id") != 99:
-            pass
-        assert "error" in reply and len([token for token in site.sent_tokens() if token]) == 1
-    finally:
-        for one in programs:
-            one.close()
+    programs = [stage.sandbox(broker, name) for name in ["org.example.Maps", "org.example.Music"]]
+    for one in programs:
+        one.send({"id": 99, "method": "fetch/run", "params": {"url": site.url}})
+    asked = [agent.challenges.get(timeout=30) for _ in programs]
+    assert len({login_url(challenge) for challenge in asked}) == 2
+    first = next(one for one in asked if "Maps" in str(one["params"]["requester"]))
+    other = next(one for one in asked if one is not first)
+    assert tiny_browser.open_login(login_url(first)).status == 200
+    while (reply := programs[0].read()).get("id") != 99:
+        pass
+    assert reply["result"]["status"] == 200
+    agent.reply(other, {"action": "cancel"})
+    while (reply := programs[1].read()).get("id") != 99:
+        pass
+    assert "error" in reply and len([token for token in site.sent_tokens() if token]) == 1
 
 
 def test_a_login_ends_when_its_table_is_removed(stage, site):
-    path = private(stage.folder / "config.toml", site.configuration())
-    broker = stage.broker("--config", str(path))
+    broker = site.broker()
     client = stage.client(broker=broker)
     call = client.start("fetch/run", {"url": site.url})
     client.challenges.get(timeout=30)
-    private(path, "")
-    broker.process.send_signal(signal.SIGHUP)
+    broker.reload("")
     assert "table was changed" in failure(client, call)
 
 
@@ -228,8 +207,7 @@ def test_a_locked_login_is_listed_and_cannot_be_forgotten(stage, site, gnome):
     gnome.run(*LOCK)
     [login] = [one for one in client.call("credential/list", {})["result"]["credentials"] if one["source"] == "keyring"]
     assert (login["type"], login["protectionSpace"]["port"]) == ("token", site.resource.port)
-    space = {"protocol": "http", "host": "127.0.0.1", "port": site.resource.port}
-    for params in [{"id": login["id"]}, {"protectionSpace": space}]:
+    for params in [{"id": login["id"]}, {"protectionSpace": site.space()}]:
         error = client.call("credential/forget", params)["error"]
         assert error["data"]["kind"] == "keyringUnavailable" and "locked" in error["message"]
     assert login["id"] in str(client.call("credential/list", {})["result"]["credentials"])

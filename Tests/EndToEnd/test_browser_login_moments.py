@@ -1,7 +1,5 @@
 """Logins in a browser and on other devices while something else happens: other programs, answers, locks, reloads, restarts."""
 import json
-import pathlib
-import signal
 import socket
 import subprocess
 import threading
@@ -15,6 +13,7 @@ from rig.broker import program
 from rig.login_sites import Site, failure, forgotten, held_login, is_closed, log_in, logged_in, login_url, quiet, started, statuses, stranger
 from rig.oauth_answers import SILENT, dated, redirect
 from rig.oauth_site import Refusal
+from rig.servers import free_port
 from rig.subjects import Consenter
 from rig.terminal import Shell
 
@@ -149,18 +148,13 @@ def test_a_reload_during_a_login_does_not_mix_configurations(stage, site):
     broker = site.broker()
     client = stage.client(broker=broker)
     call, challenge, back = held_login(client, site.url)
-    path = pathlib.Path(broker.options[broker.options.index("--config") + 1])
-    path.write_text(site.configuration(issuer=second.server.issuer))
-    broker.process.send_signal(signal.SIGHUP)
-    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is reloaded")
+    broker.reload(site.configuration(issuer=second.server.issuer))
     quietly(back.follow)
     reply = client.wait(call)
     # The code goes to its own server, whatever becomes of the login.
     code = back.parameters["code"]
     assert not any(code in request.body.decode() for request in second.server.requests), reply
-    path.write_text("")
-    broker.process.send_signal(signal.SIGHUP)
-    eventually(lambda: broker.log.count("configuration reloaded") == 2, "the configuration is reloaded")
+    broker.reload("")
     assert client.fetch(site.resource.url + "/open")["result"]["status"] == 200
 
 
@@ -169,10 +163,7 @@ def test_a_table_that_is_removed_ends_the_use_of_its_grant(stage, site):
     client = stage.client(broker=broker)
     logged_in(client, site)
     site.server.revoke_access()
-    path = pathlib.Path(broker.options[broker.options.index("--config") + 1])
-    path.write_text("")
-    broker.process.send_signal(signal.SIGHUP)
-    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is reloaded")
+    broker.reload("")
     assert client.fetch(site.url, auth={"interaction": "none"})["result"]["status"] == 401
     assert len(site.token_requests()) == 1
 
@@ -232,7 +223,7 @@ def test_a_grant_that_another_process_has_renewed_is_read_before_its_use(stage, 
 
 @pytest.mark.parametrize("method", ["credential/list", "credential/get", "keyring/status", "session/list", "fetch/list"])
 def test_no_method_shows_a_refresh_token(stage, kept, method):
-    place = {"protocol": "http", "host": "127.0.0.1", "port": kept.resource.port, "realm": "api", "authenticationMethod": "bearer"}
+    place = kept.space(realm="api", authenticationMethod="bearer")
     watcher = stage.client(broker=kept.running)
     for params in [{}, {"protectionSpace": place}, {"protectionSpace": place, "user": "watchword"}]:
         watcher.call(method, params)
@@ -262,11 +253,6 @@ def test_a_broker_that_stops_ends_its_listener(stage, site):
 
 
 # Fixed ports
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 def test_logins_one_after_the_other_at_the_same_port(stage, site):

@@ -187,7 +187,7 @@ def test_a_program_that_logs_in_itself_gets_the_token(stage, site):
     broker = site.broker(text=text)
     client = stage.client(broker=broker)
     logged_in(client, site)
-    space = {"protocol": "http", "host": "127.0.0.1", "port": site.resource.port, "authenticationMethod": "bearer"}
+    space = site.space(authenticationMethod="bearer")
     # Not one of the clients that must receive no secret.
     with contextlib.closing(Client(broker.socket)) as other:
         credential = other.call("credential/get", {"protectionSpace": space})["result"]["credential"]

@@ -100,6 +100,6 @@ def test_a_token_from_a_client_stays_until_it_is_forgotten(stage):
 
 @pytest.mark.parametrize("refused", [1, ["x"], "x" * 200_000], ids=["number", "list", "long"])
 def test_a_malformed_token_is_refused(site, refused):
-    space = {"protocol": "http", "host": "127.0.0.1", "port": site.resource.port, "authenticationMethod": "bearer"}
+    space = site.space(authenticationMethod="bearer")
     reply = site.client.call("credential/get", {"protectionSpace": space, "refusedToken": refused})
     assert reply["error"]["data"]["kind"] == "invalidParams" and "refusedToken" in reply["error"]["data"]["detail"]

@@ -1,7 +1,6 @@
 """The choice of the upstream proxy: rules per host, failover, PAC files and the settings of the desktop."""
 import os
 import pathlib
-import signal
 import socket
 
 import pytest
@@ -58,46 +57,6 @@ def test_the_next_proxy_is_used_if_one_cannot_be_reached(stage, origin, proxies)
         revived.accept()
 
 
-def test_without_direct_no_server_is_contacted_directly(stage, origin):
-    broker = stage.configured(rule([".test", "127.0.0.1"], dead(), dead()))
-    error = stage.client(broker=broker).fetch(f"{origin.url}/")["error"]
-    assert error["data"]["kind"] == "proxyFailed" and not origin.requests
-    broker = stage.configured(rule([".test", "127.0.0.1"], dead(), "direct"))
-    assert fetched(stage.client(broker=broker), f"{origin.url}/")["status"] == 200
-
-
-def test_a_login_for_one_proxy_is_not_sent_to_the_next(stage, origin, proxies):
-    """The first proxy asks for a login, and ends before it gets one: the answer goes nowhere else."""
-    password = stage.secret()
-    second, = proxies(1)
-
-    def ask(request):
-        first.listener.shutdown(socket.SHUT_RDWR)
-        first.listener.close()
-        return response(407, b"", 'Proxy-Authenticate: Basic realm="gate"', "Connection: close")
-
-    first, = proxies(1, ask)
-    asked = []
-    client = stage.client(
-        answer=lambda challenge: asked.append(challenge) or password_answer("bob", password),
-        broker=stage.configured(rule([".test"], first.url, second.url)))
-    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
-    assert [challenge["protectionSpace"]["port"] for challenge in asked] == [first.port]
-    assert second.requests and all(request.header("Proxy-Authorization") is None for request in second.requests)
-    assert all(request.header("Proxy-Authorization") is None for request in origin.requests)
-
-
-@pytest.mark.parametrize("status", [407, 502, 503])
-def test_a_refusal_of_the_proxy_does_not_lead_to_the_next(stage, origin, proxies, status):
-    first, = proxies(1, lambda request: response(status, b"no", 'Proxy-Authenticate: Basic realm="gate"'))
-    second, = proxies(1)
-    broker = stage.configured(rule([".test"], first.url, second.url))
-    client = stage.client(answer=lambda challenge: {"action": "continue"}, broker=broker)
-    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == status
-    client.fetch(f"https://a.test:{origin.port}/")
-    assert len(first.requests) == 2 and not second.requests and not origin.requests
-
-
 def test_a_request_that_a_server_may_have_received_is_not_sent_again(stage, origin, proxies):
     """The proxy keeps the connection of a first request, and ends with the second one."""
     def answer(request):
@@ -139,15 +98,13 @@ def test_a_tunnel_that_a_proxy_does_not_open(stage, tls, nginx_tls, proxies):
 
 def test_squid_with_a_login_after_one_that_does_not_run(stage, squid, account, tls, nginx, nginx_tls):
     """One question for the requests and tunnels of two programs."""
-    asked = []
     broker = stage.configured(
         rule(["127.0.0.1", "localhost"], dead(), squid.url("basic")) + f"[front]\ntunnel-ports = [{nginx_tls.port}]\n")
-    agent = stage.client(answer=lambda challenge: asked.append(challenge) or password_answer(*account), broker=broker)
-    assert "result" in agent.call("agent/register", {"name": "tests"})
+    agent = stage.agent(password_answer(*account), broker)
     for url in [f"http://127.0.0.1:{nginx.port}", f"https://localhost:{nginx_tls.port}"]:
         done = run(broker, "curl", "-sS", "--cacert", str(tls / "ca.pem"), f"{url}/open.txt")
         assert done.stdout == b"open page\n", done
-    assert [challenge["protectionSpace"]["port"] for challenge in asked] == [squid.ports["basic"]]
+    assert [challenge["protectionSpace"]["port"] for challenge in agent.asked] == [squid.ports["basic"]]
 
 
 # PAC files
@@ -233,8 +190,7 @@ def test_a_changed_file_is_used_after_a_reload(stage, origin, proxies):
     client = stage.client(broker=broker)
     fetched(client, f"http://a.test:{origin.port}/")
     pac(stage, text.format(second.port))
-    broker.process.send_signal(signal.SIGHUP)
-    eventually(lambda: "configuration reloaded" in broker.log, "the configuration is loaded again")
+    broker.reload()
     fetched(client, f"http://a.test:{origin.port}/")
     assert (len(first.requests), len(second.requests)) == (1, 1)
 

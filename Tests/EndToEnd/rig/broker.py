@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 
+from rig.bodies import eventually
 from rig.waiting import is_ready
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -88,6 +89,14 @@ class Broker:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
+
+    def reload(self, text=None):
+        """Makes it load its configuration again, which is this text if one is given."""
+        if text is not None:
+            pathlib.Path(self.options[self.options.index("--config") + 1]).write_text(text)
+        count = self.log.count("configuration reloaded")
+        self.process.send_signal(signal.SIGHUP)
+        eventually(lambda: self.log.count("configuration reloaded") > count, lambda: self.log[-1000:])
 
     def kill(self):
         self.process.kill()

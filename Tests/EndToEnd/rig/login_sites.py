@@ -30,6 +30,10 @@ class Site:
     def broker(self, *options, text="", **more):
         return self.stage.configured(text + self.configuration(), *options, **more)
 
+    def space(self, **more):
+        """The protection space of the resource, for requests about stored credentials."""
+        return {"protocol": "http", "host": "127.0.0.1", "port": self.resource.port, **more}
+
     def sent_tokens(self):
         return [token for _, token in self.resource.presented]
 
