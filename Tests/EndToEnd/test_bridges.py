@@ -186,13 +186,6 @@ def test_askpass_asks_at_the_terminal_for_the_rest(stage, tools):
     assert b"sesame" not in terminal.shown and b"\x1b[31m" not in terminal.shown
 
 
-def test_askpass_reports_a_missing_terminal_and_agent(stage, tools):
-    done = subprocess.run(
-        [tools / "watchword-askpass", "Password for 'https://bob@git.example.com': "], env=Shell(stage.broker()).environment,
-        capture_output=True, timeout=20, start_new_session=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 1 and b"no terminal available" in done.stderr and b"no agent" in done.stderr
-
-
 @pytest.mark.parametrize("answer, code", [("yes\n", 0), ("no\n", 1), ("\n", 1)])
 def test_askpass_confirms_for_ssh(stage, tools, answer, code):
     environment = {**Shell(stage.broker()).environment, "SSH_ASKPASS_PROMPT": "confirm"}
