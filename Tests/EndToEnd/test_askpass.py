@@ -11,6 +11,7 @@ from rig import audit
 from rig.bodies import eventually
 from rig.prompt_agents import PromptAgent
 from rig.servers import free_port
+from rig.sshd import CONFIGURATION
 from rig.terminal import Shell, Terminal
 from test_bridges import repository, tools  # noqa: F401
 
@@ -242,25 +243,12 @@ def test_ssh_add_ends_when_the_prompt_is_cancelled(desk, key, ssh_agent):
     assert ended(adding)[0] == 1
 
 
-SSHD = """
-Port {port}
-ListenAddress 127.0.0.1
-HostKey {folder}/host
-AuthorizedKeysFile {folder}/key.pub
-StrictModes no
-UsePAM no
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PidFile none
-"""
-
-
 @pytest.fixture
 def sshd(desk, key):
     """A real sshd that accepts the encrypted key. Returns its port."""
     folder, port = desk.broker.home, free_port()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host")], check=True, stdin=subprocess.DEVNULL)
-    (folder / "sshd_config").write_text(SSHD.format(port=port, folder=folder))
+    (folder / "sshd_config").write_text(CONFIGURATION.format(port=port, folder=folder, more=f"AuthorizedKeysFile {folder}/key.pub"))
     os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
     log = folder / "sshd.log"
     with open(log, "wb") as output:

@@ -3,7 +3,6 @@ import asyncio
 import hashlib
 import io
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from watchword.keyring_backend import PasswordNotHandedOut, WatchwordKeyring  # 
 from watchword.requests_adapter import WatchwordAdapter  # noqa: E402
 from watchword import requests_adapter  # noqa: E402
 
-PROGRAMS = pathlib.Path(__file__).with_name("programs")
 
 
 def mounted(site, answer=None, **params):
@@ -205,11 +203,8 @@ def detour(stage, site, certificates):
 
 def test_go_a_redirect_after_the_one_with_the_login_leads_not_to_http_either(site, detour, login, tmp_path_factory):
     language = built("go", tmp_path_factory)
-    (language.folder / "redirects").mkdir()
-    shutil.copy(PROGRAMS / "redirects.go", language.folder / "redirects" / "main.go")
-    language.tool("go", "build", "-o", "redirects/built", "./redirects")
     pin = pinned(detour, site)["pin"]["spkiSha256"]
-    done = language.run(detour.url, site.broker_path, login("bob", site.password), ["redirects/built", pin])
+    done = language.run(detour.url, site.broker_path, login("bob", site.password), [*language.program("redirects"), pin])
     assert done.stdout.decode().split("\n") == ["http 200", "refused", ""], done.stderr.decode()
     assert len(site.seen) == 1
 

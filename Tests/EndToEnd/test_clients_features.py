@@ -30,8 +30,8 @@ def client(tmp_path_factory):
 
 @pytest.fixture
 def run(site, login):
-    def run(language, command):
-        done = language.run(site.url, site.broker_path, login("bob", site.password), command)
+    def run(language, command=None):
+        done = language.run(site.url, site.broker_path, login("bob", site.password), command or language.program("features"))
         assert done.returncode == 0, done.stderr.decode()
         assert site.password.encode() not in done.stderr
         return done.stdout.decode()
@@ -49,9 +49,7 @@ def check_common(told, site):
 
 
 def test_node(client, run, site):
-    language = client("node")
-    shutil.copy(PROGRAMS / "features.mjs", language.folder)
-    told = json.loads(run(language, ["node", "features.mjs"]))
+    told = json.loads(run(client("node")))
     check_common(told, site)
     assert told["counts"] == [0, 1] and told["atOnce"] == [200] * 20 and told["after"] == 200
     assert told["uploaded"] == told["uploadedBytes"] == digest(PARTS)
@@ -60,20 +58,14 @@ def test_node(client, run, site):
 
 
 def test_perl(client, run, site):
-    language = client("perl")
-    shutil.copy(PROGRAMS / "features.pl", language.folder)
-    told = json.loads(run(language, ["perl", "-I.", "features.pl"]))
+    told = json.loads(run(client("perl")))
     check_common(told, site)
     assert told["counts"] == [0, 1] and told["inline"] == "whole" and told["mistake"] == "mine" and told["after"] == 200
 
 
 def test_go(client, run, site):
-    language = client("go")
     site.other = site.url.replace("://", f"://bob:{site.password}@")
-    (language.folder / "features").mkdir()
-    shutil.copy(PROGRAMS / "features.go", language.folder / "features" / "main.go")
-    language.tool("go", "build", "-o", "features/built", "./features")
-    told = json.loads(run(language, ["features/built"]))
+    told = json.loads(run(client("go")))
     check_common(told, site)
     assert told["counts"] == [0, 1] and told["atOnce"] == [200] * 20 and told["source"] == "session"
     assert told["uploaded"] == told["uploadedBytes"] == digest(PARTS)
@@ -84,9 +76,7 @@ def test_go(client, run, site):
 
 def test_rust(client, run, site):
     language = client("rust")
-    shutil.copy(PROGRAMS / "features.rs", language.folder / "examples")
-    language.tool("cargo", "build", "-q", "--example", "features")
-    told = dict(line.split(" ", 1) for line in run(language, ["target/debug/examples/features"]).splitlines())
+    told = dict(line.split(" ", 1) for line in run(language).splitlines())
     assert told == {
         "typo": "invalidAnswer", "wrongThenRight": "staff page", "uploaded": digest(PARTS), "torn": "the tape is torn",
         "short": "connectionLost", "refused": "cannotConnect", "full": "full", "cancelled": "cancelled",

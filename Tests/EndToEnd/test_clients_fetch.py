@@ -1,6 +1,5 @@
 """The `fetch` of the Node client, compared with what the standard says: https://fetch.spec.whatwg.org/"""
 import json
-import shutil
 
 import pytest
 
@@ -8,14 +7,13 @@ from rig.bodies import eventually
 from rig.client_sites import LARGE
 from rig.clients import login, site  # noqa: F401
 from rig.languages import built
-from test_clients_features import PARTS, PROGRAMS, digest
+from test_clients_features import PARTS, digest
 
 
 @pytest.fixture
 def told(site, login, tmp_path_factory):
     language = built("node", tmp_path_factory)
-    shutil.copy(PROGRAMS / "fetch.mjs", language.folder / "program.mjs")
-    done = language.run(site.url, site.broker_path, login("bob", site.password), ["node", "program.mjs"])
+    done = language.run(site.url, site.broker_path, login("bob", site.password), language.program("fetching"))
     assert done.returncode == 0, done.stderr.decode()
     assert site.password.encode() not in done.stderr + done.stdout
     return json.loads(done.stdout)

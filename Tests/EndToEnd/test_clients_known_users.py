@@ -5,8 +5,6 @@ byte.
 """
 import contextlib
 import json
-import pathlib
-import shutil
 import socket
 import subprocess
 import threading
@@ -19,17 +17,7 @@ from rig.languages import built
 from rig.scripted import basic, basic_server
 from rig.terminal import Terminal
 
-PROGRAMS = pathlib.Path(__file__).with_name("programs")
-#: For each language: the files to copy into the folder of the client, the command that builds it, and the command that runs it.
-CHOOSERS = {
-    "python": ("known.py", "known.py", None, ["/usr/bin/python3", "known.py"]),
-    "asyncio": ("known.py", "known.py", None, ["/usr/bin/python3", "known.py"]),
-    "shell": ("known.sh", "known.sh", None, ["bash", "known.sh"]),
-    "node": ("known.mjs", "known.mjs", None, ["node", "known.mjs"]),
-    "perl": ("known.pl", "known.pl", None, ["perl", "-I.", "known.pl"]),
-    "go": ("known.go", "known/main.go", ["go", "build", "-o", "known/built", "./known"], ["known/built"]),
-    "rust": ("known.rs", "examples/known.rs", ["cargo", "build", "-q", "--example", "known"], ["target/debug/examples/known"]),
-}
+LANGUAGES = ["python", "asyncio", "shell", "node", "perl", "go", "rust"]
 
 
 @pytest.fixture
@@ -37,12 +25,8 @@ def choose(stage, gnome, tmp_path_factory):
     """`choose(language, users, wanted)` returns the output of its program, and the login that the server received. Each user
     has a password of its own, and the server requires that of `wanted`."""
     def choose(name, users, wanted):
-        file, place, build, command = CHOOSERS[name]
         language = built({"asyncio": "python"}.get(name, name), tmp_path_factory)
-        (language.folder / place).parent.mkdir(exist_ok=True)
-        shutil.copy(PROGRAMS / file, language.folder / place)
-        if build:
-            language.tool(*build)
+        command = language.program("known")
         passwords = {user: stage.secret() for user in users}
         server = stage.server(basic_server(wanted, passwords[wanted]))
         stage.allow(passwords[wanted], server)
@@ -58,7 +42,7 @@ def choose(stage, gnome, tmp_path_factory):
     return choose
 
 
-@pytest.mark.parametrize("language", CHOOSERS)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_stored_login_is_chosen_and_its_outcome_reported(choose, language):
     told, server, right = choose(language, ["bob", "alice"], "alice")
     assert sorted(told["known"].split(",")) == ["alice", "bob"]
@@ -66,7 +50,7 @@ def test_a_stored_login_is_chosen_and_its_outcome_reported(choose, language):
     assert server.authorizations == [None, right]
 
 
-@pytest.mark.parametrize("language", CHOOSERS)
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("users, wanted", [(["k", "\u212a"], "\u212a"), (["cafe\u0301", "caf\u00e9"], "caf\u00e9")], ids=["kelvin", "nfc"])
 def test_names_that_look_the_same_are_different_users(choose, language, users, wanted):
     told, server, right = choose(language, users, wanted)

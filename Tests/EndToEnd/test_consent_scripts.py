@@ -147,14 +147,6 @@ def test_a_relative_path_is_only_shown(desk, report):
     assert is_unidentified(asked) and asked["subject"]["script"] == {"path": str(report)}
 
 
-@pytest.mark.parametrize("options", [["-c", FETCH[PYTHON]], ["-"], ["-m", "report"], ["-i", "report.py"]])
-def test_rule_i7_code_that_is_not_only_a_script_is_asked_about_each_time(desk, report, options):
-    run(desk, PYTHON, report)
-    written(report.with_suffix(".py"))
-    asked = run(desk, PYTHON, *options, cwd=report.parent, input=FETCH[PYTHON].encode() if options == ["-"] else b"")
-    assert is_unidentified(asked) and "script" not in asked["subject"] and len(desk.agent.asked) == 2
-
-
 # Attacks
 
 def test_rule_g7_a_script_that_was_replaced_or_written_to_is_asked_about_again(desk, report):
@@ -223,11 +215,6 @@ def test_a_malformed_command_line_names_no_script(desk, claim):
     code = REWRITE + f"rewrite({claim!r})\n" + FETCH[PYTHON] + "# " + "x" * 8000
     asked = run(desk, PYTHON, "-c", code)
     assert is_unidentified(asked) and "script" not in asked["subject"]
-
-
-def test_a_long_command_line_is_read_only_in_part(desk, report):
-    done = subprocess.run([PYTHON, report, desk.broker.socket, desk.server.url, *["x" * 100_000] * 10], capture_output=True, timeout=30)
-    assert done.stdout == b"200\n" and desk.agent.asked[0]["subject"]["script"] == {"path": str(report)}
 
 
 def test_the_terminal_agent_names_the_script(stage, folder):

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import shutil
 import socket
 import subprocess
@@ -62,22 +63,14 @@ def test_none_is_started_and_nothing_written(alone):
     assert os.listdir(alone["XDG_RUNTIME_DIR"]) == [] and os.listdir(alone["HOME"]) == []
 
 
-def test_a_folder_that_others_may_look_into(alone):
-    folder = os.path.join(alone["XDG_RUNTIME_DIR"], "watchword")
-    os.mkdir(folder), os.chmod(folder, 0o755)
-    code, found = findings(alone)
-    assert code == 1 and found["Socket"]["advice"] == f"Run: chmod 700 {folder}"
-
-
-def test_no_folder_for_the_socket(alone):
-    os.rmdir(alone["XDG_RUNTIME_DIR"])
-    code, found = findings(alone)
-    assert code == 1 and "XDG_RUNTIME_DIR" in found["Socket"]["advice"]
-
-
-def test_a_path_that_is_too_long(alone):
-    code, found = findings(alone, "--socket", "/tmp/" + "x" * 120)
-    assert code == 1 and "longer than 107 bytes" in found["Socket"]["text"]
+@pytest.mark.parametrize("prepare, words, found", [
+    (lambda run: (run / "watchword").mkdir(mode=0o755), [], ("advice", "Run: chmod 700 ")),
+    (lambda run: run.rmdir(), [], ("advice", "XDG_RUNTIME_DIR")),
+    (lambda run: None, ["--socket", "/tmp/" + "x" * 120], ("text", "longer than 107 bytes"))], ids=["others", "none", "long"])
+def test_a_socket_that_cannot_be_made(alone, prepare, words, found):
+    prepare(pathlib.Path(alone["XDG_RUNTIME_DIR"]))
+    code, findings_ = findings(alone, *words)
+    assert code == 1 and found[1] in findings_["Socket"][found[0]]
 
 
 def test_a_configuration_with_a_mistake(alone):

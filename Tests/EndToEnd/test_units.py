@@ -59,6 +59,15 @@ def change(manager, lines):
     manager.do("daemon-reload")
 
 
+def configure(manager, text):
+    """Writes the configuration of the user; returns its path."""
+    path = manager.home / ".config" / "watchword" / "config.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    manager.own(path.parent)
+    return path
+
+
 def main_pid(manager):
     return int(manager.value("watchword.service", "MainPID"))
 
@@ -107,10 +116,7 @@ def test_the_sockets_outlive_the_broker(desk):
 
 
 def test_a_reload_waits_and_reports_its_result(desk):
-    configuration = desk.home / ".config" / "watchword" / "config.toml"
-    configuration.parent.mkdir(exist_ok=True)
-    configuration.write_text("")
-    desk.own(configuration.parent)
+    configuration = configure(desk, "")
     client = desk.client()
     client.call("ping")
     # The broker replies before the manager has received its notification.
@@ -144,10 +150,7 @@ def test_a_broker_that_hangs_is_replaced(desk):
 
 
 def test_a_mistake_in_the_configuration_ends_in_an_error_that_clients_see(desk):
-    configuration = desk.home / ".config" / "watchword" / "config.toml"
-    configuration.parent.mkdir(exist_ok=True)
-    configuration.write_text("malformed")
-    desk.own(configuration.parent)
+    configuration = configure(desk, "malformed")
     change(desk, "RestartSec=0")
     log = desk.home / "service.log"
     before = log.stat().st_size if log.exists() else 0
@@ -167,10 +170,7 @@ def test_a_login_works_under_the_units_filters(desk, stage, certificates, tls_se
     server = stage.server(tls_server(handler=basic_server("bob", password).handler))
     stage.allow(password, server)
     (desk.folder / "ca.pem").write_bytes((certificates / "ca.pem").read_bytes())
-    configuration = desk.home / ".config" / "watchword" / "config.toml"
-    configuration.parent.mkdir(exist_ok=True)
-    configuration.write_text("[process]\nfilter-system-calls = true\n")
-    desk.own(configuration.parent)
+    configuration = configure(desk, "[process]\nfilter-system-calls = true\n")
     change(desk, f"ExecStart=\nExecStart={desk.home}/.local/bin/watchwordd --ca-file {desk.folder}/ca.pem")
     client = desk.client()
     client.call("initialize", {"client": {"name": "rig"}, "protocolVersion": 1,

@@ -28,6 +28,12 @@ SCRIPTS = {
 }
 
 
+#: For further programs: the ending of the file, its place in the folder of the client, and the commands that build and run it.
+PROGRAMS = {
+    "python": ("py", "{}.py", None, "/usr/bin/python3 {}.py"), "shell": ("sh", "{}.sh", None, "bash {}.sh"),
+    "node": ("mjs", "{}.mjs", None, "node {}.mjs"), "perl": ("pl", "{}.pl", None, "perl -I. {}.pl"),
+    "go": ("go", "{}/main.go", "go build -o {0}/built ./{0}", "{}/built"),
+    "rust": ("rs", "examples/{}.rs", "cargo build -q --example {}", "target/debug/examples/{}")}
 #: The languages as parameters of tests.
 LANGUAGES = [
     pytest.param(name, marks=pytest.mark.tier3("compiles tokio, which takes a minute")) if name == "rust-async" else name for name in SCRIPTS]
@@ -97,6 +103,16 @@ class Language:
         done = subprocess.run(command, cwd=folder or self.folder, env=caches, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def program(self, name):
+        """Builds a program of Tests/EndToEnd/programs with this client; returns the command that runs it."""
+        ending, place, build, command = PROGRAMS[self.name]
+        path = self.folder / place.format(name)
+        path.parent.mkdir(exist_ok=True)
+        shutil.copy(pathlib.Path(__file__).parents[1] / "programs" / f"{name}.{ending}", path)
+        if build:
+            self.tool(*build.format(name).split())
+        return command.format(name).split()
 
     def build_go(self):
         assert self.tool("gofmt", "-l", ".") == ""

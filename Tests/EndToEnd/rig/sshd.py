@@ -10,6 +10,7 @@ CONFIGURATION = """
 Port {port}
 ListenAddress 127.0.0.1
 HostKey {folder}/host
+{more}
 AuthorizedKeysFile {folder}/authorized_keys
 StrictModes no
 UsePAM no
@@ -17,7 +18,6 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PidFile none
 AcceptEnv none
-{more}
 """
 # The user's ~/.ssh/config.
 CLIENT = """
