@@ -95,27 +95,6 @@ def test_the_secret_is_nowhere_else(stage, desk):
     assert listed["credentials"] == [], "nothing is stored"
 
 
-def test_a_cancelled_prompt_ends_with_1_and_delays_the_next(desk):
-    first = desk.ask("Password: ")
-    desk.agent.cancel(desk.agent.next())
-    assert ended(first) == (1, "", "")
-    code, output, errors = ended(desk.ask("Password: "))
-    assert (code, output) == (1, "") and "earlier prompts of this program were cancelled" in errors
-    assert not desk.agent.asked()
-
-
-def test_a_person_stops_the_prompts(desk):
-    first = desk.ask("Password: ")
-    desk.agent.cancel(desk.agent.next(), stopAsking=True)
-    assert ended(first)[0] == 1
-    code, _, errors = ended(desk.ask("Password: "))
-    assert code == 1 and "watchword prompts resume" in errors
-    assert Shell(desk.broker).run("prompts", "resume", "--all").returncode == 0
-    again = desk.ask("Password: ")
-    desk.agent.answer(desk.agent.next(), "x")
-    assert ended(again) == (0, "x\n", "")
-
-
 @pytest.mark.parametrize("text, hint, kind, reply, expected", [
     ("Allow use of the key?", "confirm", "confirmation", "allow", (0, "yes\n")),
     ("Allow use of the key?", "confirm", "confirmation", "cancel", (1, "")),

@@ -3,7 +3,7 @@
 import pytest
 
 from rig.bodies import eventually
-from rig.scripted import DigestCheck, basic, basic_server, response
+from rig.scripted import basic, basic_server, response
 from rig.terminal import Shell
 from rig.tokens import bearer_server
 
@@ -199,54 +199,7 @@ def test_a_token_in_the_command(stage, shell):
     assert terminal.end() == 0 and b"please log in" in terminal.shown
 
 
-def test_no_token_is_sent_over_plain_http(stage, shell):
-    """There is no prompt for a token that would not be sent."""
-    token = stage.secret()
-    proxy = stage.server(lambda request: response(401, b"please log in", "WWW-Authenticate: Bearer"))
-    done = shell.run("fetch", "--oauth2-bearer", token, "-x", proxy.url, "http://elsewhere.example/")
-    assert done.returncode == 67 and done.stdout == b"please log in"
-    assert b"Bearer: needs https" in done.stderr
-    assert proxy.authorizations == [None]
-
-
 # Schemes
-
-
-def both_schemes(stage, password):
-    check = DigestCheck("bob", password)
-
-    def handle(request):
-        if request.authorization == basic("bob", password):
-            return response(200, b"by basic\n")
-        answer = check(request)
-        return answer.replace(b"\r\n", b'\r\nWWW-Authenticate: Basic realm="Staff"\r\n', 1) if b" 401 " in answer[:20] else answer
-
-    server = stage.server(handle)
-    stage.allow(password, server)
-    return server
-
-
-@pytest.mark.parametrize("words, scheme", [
-    ([], "Digest"), (["--anyauth"], "Digest"), (["--digest"], "Digest"), (["--basic"], "Basic"), (["--basic", "--digest"], "Digest"),
-    (["--ntlm"], None), (["--negotiate"], None), (["--basic", "--anyauth"], "Digest"),
-])
-def test_the_schemes_that_may_be_used(stage, shell, words, scheme):
-    password = stage.secret()
-    server = both_schemes(stage, password)
-    done = shell.run("fetch", *words, "-u", f"bob:{password}", server.url)
-    assert done.returncode == (0 if scheme else 67)
-    sent = [text.split()[0] for text in server.authorizations if text]
-    assert sent == ([scheme] if scheme else [])
-
-
-def test_the_schemes_of_the_configuration(stage, configured):
-    password = stage.secret()
-    server, other = (stage.server(basic_server("bob", password)) for _ in range(2))
-    stage.allow(password, other)
-    shell = configured(f'[schemes]\norder = ["127.0.0.1:{server.port} digest"]\n')
-    assert shell.run("fetch", "-u", f"bob:{password}", server.url).stdout == b"please log in"
-    assert shell.run("fetch", "-u", f"bob:{password}", other.url).stdout == b"welcome"
-    assert server.authorizations == [None]
 
 
 def test_ntlm_takes_domain_and_user(stage, configured, ntlm, ntlm_users):

@@ -20,7 +20,6 @@ FAULTS = {
     "mute": ("unavailable", "timedOut"),
     "die": ("unavailable", "lost"),
     "plain": ("unavailable", "plainOnly"),
-    "bare": ("unavailable", "refused"),
 }
 
 # The calls that a service receives which does not reply, or only to the first one.
@@ -69,7 +68,7 @@ def state(stage, broker):
 
 
 @pytest.mark.parametrize("holds", ["something", "nothing"])
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "bare"])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_without_a_usable_keyring_the_client_is_asked(stage, fault, holds):
     server, password = stage.protected()
     stored = stage.secret()
@@ -94,17 +93,6 @@ def test_without_a_usable_keyring_the_client_is_asked(stage, fault, holds):
     # The broker does not wait for a silent service again.
     if fault in SILENT:
         assert calls == SILENT[fault]
-
-
-def test_a_keyring_without_a_default_collection_is_read_and_not_written(stage):
-    server, password = stage.protected()
-    stored, right = stage.protected()
-    keyring = stage.keyring().start_rig("bare", ({"xdg:schema": SCHEMA, **description(stored), "server": "localhost"}, right))
-    broker = start_broker(stage, keyring.for_broker)
-    assert asked_once(stage, broker, server, password)["persistenceAllowed"] == ["none", "forSession"]
-    assert state(stage, broker)[:2] == FAULTS["bare"]
-    assert stage.client().fetch(f"http://localhost:{stored.port}/")["result"]["auth"]["source"] == "keyring"
-    assert stored.authorizations == [None, basic("bob", right)]
 
 
 def test_an_empty_keyring_is_usable(stage):
@@ -166,20 +154,6 @@ def test_unlocking_makes_it_usable(stage):
     assert client.call("keyring/unlock")["result"] == {"state": "usable"}
     assert client.fetch(server.url)["result"]["auth"]["source"] == "keyring"
     assert server.authorizations == [None, None, basic("bob", password)]
-
-
-def test_a_dismissed_prompt_is_an_error_for_the_requesting_client(stage):
-    server, password = stage.protected()
-    keyring = stage.keyring().start_rig("dismiss", ({"xdg:schema": SCHEMA, **description(server)}, password))
-    broker = start_broker(stage, keyring.for_broker)
-    client = stage.client()
-    assert client.call("keyring/unlock")["error"]["data"]["kind"] == "keyringUnavailable"
-    assert state(stage, broker)[1] == "dismissed"
-    assert keyring.calls.count("Prompt") == 1
-    call = client.start("fetch/run", {"url": server.url})
-    client.reply(client.challenges.get(timeout=30), {"action": "continue"})
-    assert client.wait(call)["result"]["status"] == 401
-    assert (server.authorizations, keyring.calls.count("Prompt")) == ([None], 1)
 
 
 def test_the_broker_ends_while_the_keyring_is_silent(stage):

@@ -6,7 +6,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.client import Client
-from rig.scripted import basic, basic_server
+from rig.scripted import basic
 from rig.terminal import Shell
 
 OFF = "[keyring]\nenabled = false\n"
@@ -90,24 +90,6 @@ def test_a_reload_switches_it_on_and_off(desk):
     assert desk.server.authorizations == [None, None, basic("bob", desk.password), None]
 
 
-def test_a_proposed_login_is_not_sent_after_a_reload_without_the_file(desk):
-    """The question was open during the reload."""
-    desk.start()
-
-    def answered(params):
-        desk.asked.append(params)
-        if len(desk.asked) > 1:
-            return {"action": "continue"}
-        desk.reload(OFF)
-        return {"action": "credential", "credential": {"type": "proposed"}}
-
-    client = desk.stage.client(broker=desk.broker, answer=answered)
-    assert "result" in client.call("auth/subscribe", {"mode": "everything"})
-    assert client.fetch(desk.server.url)["result"]["status"] == 401
-    assert desk.server.authorizations == [None]
-    assert [(one.get("error") or {}).get("kind") for one in desk.asked] == [None, "nothingProposed"]
-
-
 def test_errors_in_the_file_are_logged_at_the_start_and_at_each_reload(desk):
     desk.file.chmod(0o644)
     desk.start()
@@ -155,18 +137,6 @@ def test_a_corrected_file_is_used_without_a_restart(desk):
     assert desk.fetch()["status"] == 401
     desk.file.chmod(0o600)
     assert desk.fetch()["auth"]["source"] == "netrc"
-
-
-def test_a_refused_password_is_not_tried_by_the_next_program_until_it_is_another(desk):
-    right = desk.stage.secret()
-    server = desk.stage.server(basic_server("bob", right))
-    desk.stage.allow(right, server), desk.stage.allow(desk.password, server)
-    desk.write(f"machine 127.0.0.1:{server.port} login bob password {desk.password}\n")
-    desk.start()
-    assert [desk.fetch(server.url)["status"] for _ in range(3)] == [401] * 3
-    assert server.authorizations == [None, basic("bob", desk.password), None, None]
-    desk.write(f"machine 127.0.0.1:{server.port} login bob password {right}\n")
-    assert desk.fetch(server.url)["auth"]["source"] == "netrc"
 
 
 def test_no_entry_is_used_for_the_restricted_socket(desk):

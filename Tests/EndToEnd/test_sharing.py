@@ -79,39 +79,6 @@ def test_rule_20_fifty_processes_are_asked_once(stage):
     assert set(server.authorizations) == {None, basic(password)}
 
 
-def test_rule_21_the_question_of_a_killed_process_moves_to_the_next_client(stage):
-    server, password = stage.protected()
-    broker = stage.broker()
-    script = CLIENT.replace('send({"id": message["id"], "result": answer})', 'print("asked", flush=True)')
-    dying = subprocess.Popen([sys.executable, "-c", script, broker.socket, server.url], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, text=True)
-    dying.stdin.write("null\n")
-    dying.stdin.flush()
-    assert dying.stdout.readline() == "asked\n"
-    heir = stage.client()
-    call = heir.start("fetch/run", {"url": server.url})
-    wait_for(lambda: heir.call("server/status")["result"]["fetches"]["waiting"] == 1)
-    dying.send_signal(signal.SIGKILL)
-    dying.wait(30)
-    challenge = heir.challenges.get(timeout=30)
-    assert server.authorizations == [None, None]
-    heir.reply(challenge, password_answer("bob", password))
-    assert heir.wait(call)["result"]["status"] == 200
-
-
-def test_an_agent_is_asked_for_a_process_that_only_asks(stage):
-    server, password = stage.protected()
-    broker = stage.broker()
-    desk = stage.client(delivery=None, answer=lambda params: password_answer("bob", password))
-    assert desk.call("agent/register", {"name": "desk"})["result"]["agentId"]
-    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "fetch/run", "params": {"url": server.url}})
-    done = subprocess.run(["socat", "-t", "30", "-", f"UNIX-CONNECT:{broker.socket}"], input=request + "\n",
-                          capture_output=True, text=True, timeout=60)
-    lines = done.stdout.splitlines()
-    assert len(lines) == 1 and json.loads(lines[0])["result"]["status"] == 200
-    assert json.loads(lines[0])["result"]["auth"]["source"] == "agent"
-
-
 def test_a_shell_script_makes_the_whole_exchange(stage):
     """With socat and jq, as SPECIFICATION.md shows it: the delivery `result`, over separate connections."""
     server, password = stage.protected(body=b"the page")
