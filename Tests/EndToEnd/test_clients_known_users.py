@@ -3,15 +3,12 @@
 Their handlers run with the real broker and two logins in a real keyring; the login that the server receives is compared byte by
 byte.
 """
-import contextlib
 import json
-import socket
 import subprocess
-import threading
 
 import pytest
 
-from rig.clients import CLIENTS
+from rig.clients import CLIENTS, scripted
 from rig.keyring import description
 from rig.languages import built
 from rig.scripted import basic, basic_server
@@ -87,22 +84,9 @@ def test_the_shell_takes_the_name_of_a_saved_login(tmp_path, typed, identifier):
 def test_the_shell_ends_at_an_error_without_an_id(tmp_path):
     """The broker sends an error without an id in reply to a request that it cannot parse."""
     tmp_path.chmod(0o700)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(tmp_path / "sock"))
-    listener.listen()
-    held = []
-
-    def answer():
-        while True:
-            with contextlib.suppress(BrokenPipeError):
-                held.append(listener.accept()[0])
-                # The first connection only checks whether a broker listens.
-                if held[-1].recv(1):
-                    error = {"code": -32700, "message": "Parse error", "data": {"kind": "unreadable"}}
-                    held[-1].sendall(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode() + b"\n")
-
-    threading.Thread(target=answer, daemon=True).start()
-    done = subprocess.run(
-        ["/bin/bash", "-c", f". {CLIENTS}/shell/watchword.sh; watchword_fetch http://h/"], capture_output=True, timeout=30,
-        env={"PATH": "/usr/bin:/bin", "WATCHWORD_SOCKET": str(tmp_path / "sock")}, check=False)
+    error = {"code": -32700, "message": "Parse error", "data": {"kind": "unreadable"}}
+    with scripted(tmp_path, lambda asked: [{"id": None, "error": error}]) as path:
+        done = subprocess.run(
+            ["/bin/bash", "-c", f". {CLIENTS}/shell/watchword.sh; watchword_fetch http://h/"], capture_output=True, timeout=30,
+            env={"PATH": "/usr/bin:/bin", "WATCHWORD_SOCKET": path}, check=False)
     assert done.returncode == 1 and b"Parse error (unreadable)" in done.stderr and not done.stdout

@@ -3,14 +3,12 @@ import json
 import pathlib
 import re
 import shutil
-import socket
-import threading
 import zipfile
 
 import pytest
 
 from rig.broker import ROOT
-from rig.clients import CLIENTS, login  # noqa: F401
+from rig.clients import CLIENTS, login, scripted  # noqa: F401
 from rig.languages import LANGUAGES, built
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
@@ -59,27 +57,13 @@ def test_the_go_client_has_every_kind_of_error():
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_client_sends_the_version_of_the_product(language, tmp_path, login, tmp_path_factory):
     """The scripted broker refuses `initialize`."""
-    path, asked = tmp_path / "scripted.sock", []
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
-        listener.listen()
+    asked, error = [], {"code": 1014, "message": "refused", "data": {"kind": "denied", "retry": "never"}}
 
-        def serve():
-            line = b""
-            # The shell client first makes a connection on which it sends nothing.
-            while not line:
-                connection, _ = listener.accept()
-                line = connection.makefile("rb").readline()
-                if not line:
-                    connection.close()
-            with connection:
-                asked.append(json.loads(line))
-                refusal = {"code": 1014, "message": "refused", "data": {"kind": "denied", "retry": "never"}}
-                connection.sendall(json.dumps({"jsonrpc": "2.0", "id": asked[0]["id"], "error": refusal}).encode() + b"\n")
+    def refuse(message):
+        asked.append(message)
+        return [{"id": message["id"], "error": error}]
 
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
+    with scripted(tmp_path, refuse) as path:
         done = built(language, tmp_path_factory).run("http://127.0.0.1:1/", path, login("bob", "pw"))
-        thread.join(10)
     assert done.returncode != 0 and b"refused" in done.stderr
     assert (asked[0]["method"], asked[0]["params"]["client"]) == ("initialize", {"name": language.partition("-")[0], "version": VERSION})

@@ -2,13 +2,10 @@
 
 U+212A is KELVIN SIGN, which many languages lower to `k`; U+0130 is lowered to `i` by some.
 """
-import json
-import socket
-import threading
 
 import pytest
 
-from rig.clients import login, site  # noqa: F401
+from rig.clients import login, run, scripted, site  # noqa: F401
 from rig.languages import SCRIPTS, built
 
 from watchword import Watchword, _adapting, _wire  # noqa: E402
@@ -22,39 +19,20 @@ def wrong_replies(number):
     """Yields replies that are not for the request with this id: ids of other types, other members, no id."""
     error = {"code": 1, "message": "wrong answer", "data": {"kind": "wrong"}}
     ids = [True, str(number), None, [number], number + 0.5, {"id": number}]
-    return [*({"jsonrpc": "2.0", "id": one, "error": error} for one in ids), {"jsonrpc": "2.0", "error": error},
-            {"jsonrpc": "2.0", "id": 99, "ID": number, "error": error}, {"jsonrpc": "2.0", "id": 99, "Id": number, "Error": error}]
+    return [*({"id": one, "error": error} for one in ids), {"error": error}, {"id": 99, "ID": number, "error": error},
+            {"id": 99, "Id": number, "Error": error}]
 
 
 @pytest.fixture
 def broker_with_wrong_replies(tmp_path):
     """A broker that accepts every client and refuses every fetch; before each reply it sends the wrong ones."""
-    path = str(tmp_path / "scripted.sock")
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen(5)
+    def answer(request):
+        right = {"result": {"protocolVersion": 1}} if request["method"] == "initialize" else {
+            "error": {"code": 1014, "message": "right answer", "data": {"kind": "denied"}}}
+        return [*wrong_replies(request["id"]), {"id": request["id"], **right}]
 
-    def serve(connection):
-        with connection, connection.makefile("rb") as asked:
-            for line in asked:
-                request = json.loads(line)
-                right = {"result": {"protocolVersion": 1}} if request["method"] == "initialize" else {
-                    "error": {"code": 1014, "message": "right answer", "data": {"kind": "denied"}}}
-                said = [*wrong_replies(request["id"]), {"jsonrpc": "2.0", "id": request["id"], **right}]
-                connection.sendall(b"".join(json.dumps(one).encode() + b"\n" for one in said))
-
-    def accept():
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=serve, args=(connection,), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    yield path
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
+    with scripted(tmp_path, answer) as path:
+        yield path
 
 
 @pytest.mark.parametrize("language", list(SCRIPTS))
@@ -64,7 +42,6 @@ def test_a_reply_has_the_id_of_its_request(language, broker_with_wrong_replies, 
 
 
 def test_a_reply_has_the_id_of_its_request_with_asyncio(broker_with_wrong_replies):
-    from rig.clients import run
     from watchword import BrokerError
     from watchword.aio import AsyncWatchword
 

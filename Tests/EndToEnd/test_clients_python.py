@@ -180,7 +180,7 @@ def test_a_broker_that_dies_ends_the_call(site):
             with pytest.raises(ConnectionClosed):
                 await broker.fetch("http://h/")
 
-    with scripted(site.broker.folder, b'{"jsonrpc":"2.0","id":1,"result":{}}\n', b"") as path:
+    with scripted(site.broker.folder, lambda asked: [{"id": 1, "result": {}}] if asked["method"] == "initialize" else None) as path:
         run(later())
 
 

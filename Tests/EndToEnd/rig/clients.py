@@ -1,12 +1,16 @@
 """The paths of the clients, and fixtures to test them."""
 import asyncio
 import contextlib
+import json
+import socket
 import sys
+import threading
 
 import pytest
 
 from .broker import part
 from .client_sites import ClientSite
+from .scripted import end_listening
 
 CLIENTS = part("share/watchword/clients", "clients")
 sys.path.insert(0, str(CLIENTS / "python"))
@@ -42,27 +46,28 @@ def run(coroutine, seconds=30):
 
 
 @contextlib.contextmanager
-def scripted(tmp_path, *lines):
-    """Returns a socket whose broker replies to each line with the next of `lines`, and then closes the connection."""
-    import socket
-    import threading
-
-    path = str(tmp_path / "scripted.sock")
+def scripted(folder, answer):
+    """Yields the path of a socket whose broker sends the messages that `answer(message)` yields, and then closes the connection if that
+    returned None."""
+    path = folder / "scripted.sock"
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen(1)
+    listener.bind(str(path))
+    listener.listen()
 
-    def serve():
-        connection, _ = listener.accept()
-        with connection, connection.makefile("rb") as asked:
-            for line in lines:
-                asked.readline()
-                connection.sendall(line)
+    def serve(connection):
+        with contextlib.suppress(OSError), connection, connection.makefile("rb") as asked:
+            for line in asked:
+                if (told := answer(json.loads(line))) is None:
+                    return
+                connection.sendall(b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in told))
 
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
     try:
-        yield path
+        yield str(path)
     finally:
-        listener.close()
-        thread.join(5)
+        end_listening(listener)
