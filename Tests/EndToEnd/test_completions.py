@@ -80,6 +80,14 @@ def test_completions(shell, scripts, folder, line, wanted):
     assert set(completed(shell, scripts, line, folder)) == wanted
 
 
+@pytest.mark.parametrize("line, wanted", [
+    ("watchword fetch --prog", {"--progress-bar"}), ("watchword fetch -# --inc", {"--include"}), ("watchword fetch -Q --inc", {"--include"}),
+    ("watchword fetch --unknown=3 --inc", {"--include"}), ("watchword fetch -H a:b https://h/ --inc", {"--include"}),
+    ("watchword credentials --unknown st", set()), ("watchword --unknown ", set())])
+def test_fish_completes_after_any_option(scripts, folder, line, wanted):
+    assert wanted <= set(completed("fish", scripts, line, folder))
+
+
 @SHELLS
 def test_every_option_of_fetch_is_completed(shell, scripts, folder):
     told = subprocess.run([program("watchword"), "--experimental-dump-help"], capture_output=True, check=True).stdout
