@@ -95,8 +95,7 @@ def test_zenity_lists_the_details_of_a_server_and_closes(asked, desktop, tls_ser
     assert client.wait(fetch)["error"]["data"]["kind"] == "serverNotTrusted"
     fetch = ask(client, server.url)
     desktop.hear("Trust once")
-    client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
-    assert client.wait(fetch)["error"]["code"] == -32800
+    client.cancel(fetch)
     eventually(lambda: not desktop.windows(), lambda: desktop.summary())
     fetch = ask(client, server.url)
     desktop.hear("Trust once")
@@ -227,8 +226,7 @@ def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
         assert client.wait(fetch)["error"]["data"]["kind"] == "serverNotTrusted"
     fetch = ask(client, server.url)
     screen.expect("1  Trust once")
-    client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
-    assert client.wait(fetch)["error"]["code"] == -32800
+    client.cancel(fetch)
     fetch = ask(client, server.url)
     screen.expect("1  Trust once")
     screen.type("1\r")
@@ -344,7 +342,7 @@ def test_the_terminal_asks_without_showing_the_password(stage, site):
         client = stage.client(delivery=None)
         fetch = ask(client, server.url)
         terminal.expect("The server says: “Staff”", "User: ")
-        client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fetch}})
+        client.cancel(fetch)
         terminal.expect("No longer needed.")
         fetch = ask(client, server.url)
         terminal.expect("User: ", times=2)

@@ -92,9 +92,7 @@ def test_without_consent_no_credential_is_sent(desk):
     # After a "no", the next question would be delayed.
     for allow in [None, "no"]:
         desk.agent.allow = allow
-        running = subprocess.Popen(
-            [program("watchword"), "fetch", "-s", desk.server.url], env=desk.shell.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        running = desk.shell.start("fetch", "-s", desk.server.url, stdin=subprocess.DEVNULL)
         if allow is None:
             audit.wait_for(lambda: len(desk.agent.asked) == 1)
             running.terminate()

@@ -9,7 +9,6 @@ import threading
 import pytest
 
 from rig.bodies import eventually
-from rig.broker import program
 from rig.scripted import Request, ScriptedServer, head_from, response
 
 
@@ -197,8 +196,7 @@ def test_a_pipe_is_streamed_as_it_comes(stage, shell, tmp_path):
     """The writer of the pipe need not finish first."""
     server = stage.server(ScriptedServer(lambda request: None))
     os.mkfifo(tmp_path / "pipe")
-    running = subprocess.Popen([program("watchword"), "fetch", "-T", str(tmp_path / "pipe"), server.url + "/x"], env=shell.environment,
-                               start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running = shell.start("fetch", "-T", str(tmp_path / "pipe"), server.url + "/x")
     with open(tmp_path / "pipe", "wb", buffering=0) as pipe:
         pipe.write(b"first")
         eventually(lambda: b"first" in server.wire, lambda: server.wire)
@@ -208,9 +206,7 @@ def test_a_pipe_is_streamed_as_it_comes(stage, shell, tmp_path):
 
 def test_slow_standard_input(stage, shell):
     server = stage.server(ScriptedServer(lambda request: None))
-    running = subprocess.Popen(
-        [program("watchword"), "fetch", "-T", "-", server.url + "/x"], env=shell.environment, start_new_session=True, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running = shell.start("fetch", "-T", "-", server.url + "/x", stdin=subprocess.PIPE)
     for text in [b"first", b"second"]:
         running.stdin.write(text)
         running.stdin.flush()
@@ -253,9 +249,7 @@ def test_a_file_that_becomes_shorter_is_an_incomplete_body(stage, shell, tmp_pat
     file = tmp_path / "shrinking"
     file.write_bytes(b"x" * (40 << 20))
     server = stage.server(Stuck(lambda request: response(200, b"taken")))
-    running = subprocess.Popen(
-        [program("watchword"), "fetch", "-T", str(file), server.url + "/x"], env=shell.environment, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running = shell.start("fetch", "-T", str(file), server.url + "/x")
     assert server.has_begun.wait(30)
     os.truncate(file, 1 << 20)
     server.may_continue.set()

@@ -286,8 +286,7 @@ def test_limits(stage, shell, httpbin, tmp_path):
 def test_parallel_fetches_run_at_the_same_time(stage, shell, tmp_path):
     servers = [stage.server(Slow(bytes([65 + index]) * 1000, at=500)) for index in range(5)]
     command = [part for index, server in enumerate(servers) for part in ("-o", f"f{index}", server.url)]
-    running = subprocess.Popen(
-        [program("watchword"), "fetch", "-Z", *command], env=shell.environment, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE)
+    running = shell.start("fetch", "-Z", *command, cwd=tmp_path)
     assert all(server.has_begun.wait(30) for server in servers)
     for server in reversed(servers):
         server.may_end.set()
@@ -354,7 +353,7 @@ def test_no_progress_bar_where_none_is_wanted(stage, shell, tmp_path, options):
 
 def test_no_bar_in_a_pipe_and_none_among_the_body(stage, shell):
     server = stage.server(Slow(b"x" * 1000, at=500))
-    running = subprocess.Popen([program("watchword"), "fetch", server.url], env=shell.environment, stdout=-1, stderr=-1, start_new_session=True)
+    running = shell.start("fetch", server.url)
     let_a_bar_come(server, stage, shell)
     assert running.communicate(timeout=30) == (b"x" * 1000, b"")
     server = stage.server(Slow(b"y" * 1000, at=500))

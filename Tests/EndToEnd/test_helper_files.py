@@ -14,19 +14,13 @@ from rig.waiting import is_drained
 from test_helper_downloads import Cut, Ranges, Slow, named, names, size_of_any
 
 
-def start(shell, *arguments, **more):
-    return subprocess.Popen(
-        [program("watchword"), "fetch", *arguments], env=shell.environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        **more)
-
-
 # Exits
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_leaves_no_file(stage, shell, tmp_path, number):
     server = stage.server(Slow(b"x" * 1000, at=600))
-    running = start(shell, "-o", "f", server.url, cwd=tmp_path)
+    running = shell.start("fetch", "-o", "f", server.url, cwd=tmp_path)
     assert server.has_begun.wait(30)
     running.send_signal(number)
     assert running.wait(30) == 128 + number and not list(tmp_path.glob("f*"))
@@ -37,7 +31,7 @@ def test_a_signal_ends_the_command_while_it_waits_for_the_request_body(stage, sh
     os.mkfifo(tmp_path / "pipe")
     url = stage.server(lambda request: None).url
     for arguments in [["-d", "@-"], ["--data-urlencode", "@-"], ["-F", "a=<-"], ["-T", str(tmp_path / "pipe")]]:
-        running = start(shell, *arguments, url + "/x", stdin=subprocess.PIPE)
+        running = shell.start("fetch", *arguments, url + "/x", stdin=subprocess.PIPE)
         # For a named pipe, this waits until the command opens it.
         body = open(tmp_path / "pipe", "wb") if arguments[0] == "-T" else running.stdin
         with body:
@@ -52,7 +46,7 @@ def test_a_signal_ends_the_command_while_it_waits_for_the_request_body(stage, sh
 def test_a_broker_that_hangs_does_not_delay_the_exit(stage, shell, tmp_path, moment):
     """At once, the helper may still be about to attach its body."""
     server = stage.server(Slow(b"x" * 1000, at=600))
-    running = start(shell, "-o", "f", server.url, cwd=tmp_path)
+    running = shell.start("fetch", "-o", "f", server.url, cwd=tmp_path)
     assert server.has_begun.wait(30)
     if moment == "attached":
         eventually(lambda: [path for path in tmp_path.glob("f.*") if path.stat().st_size == 600], "nothing is written")
@@ -68,7 +62,7 @@ def test_a_broker_that_hangs_does_not_delay_the_exit(stage, shell, tmp_path, mom
 def test_a_command_killed_during_a_download_does_not_end_the_broker(stage, shell, tmp_path):
     url = stage.server(lambda request: response(200, b"x" * (32 << 20))).url
     for number in range(10):
-        running = start(shell, "-o", f"f{number}", url, cwd=tmp_path)
+        running = shell.start("fetch", "-o", f"f{number}", url, cwd=tmp_path)
         # The file already has its final name if the download is complete before this check.
         eventually(lambda: size_of_any(tmp_path.glob(f"f{number}*")), "nothing has come", pause=0.0005)
         running.kill()
@@ -84,7 +78,7 @@ def transfers(client):
 def test_a_closed_standard_output_does_not_cancel_other_downloads(stage, shell, tmp_path):
     url = stage.server(lambda request: response(200, b"x" * (16 << 20))).url
     slow = stage.server(Slow(b"y" * 1000, at=500))
-    running = start(shell, "-Z", "-o", "f", slow.url, url, cwd=tmp_path)
+    running = shell.start("fetch", "-Z", "-o", "f", slow.url, url, cwd=tmp_path)
     assert slow.has_begun.wait(30) and running.stdout.read(1) == b"x"
     watcher = stage.client()
     assert transfers(watcher) == 2, "a transfer ended early; 16 MiB exceed all buffers"
@@ -100,8 +94,8 @@ def test_a_file_that_may_not_grow(stage, shell, tmp_path, more):
     """A user's file size limit is like a full disk, except for the signal."""
     body = os.urandom(40_000)
     server = stage.server(Ranges(body))
-    running = start(
-        shell, *more, "-o", "f", server.url, cwd=tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)))
+    running = shell.start(
+        "fetch", *more, "-o", "f", server.url, cwd=tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)))
     assert running.communicate(timeout=30)[0] == b"" and running.returncode == 23
     assert not (tmp_path / "f").exists()
     if not more:
@@ -158,7 +152,7 @@ def test_names_of_every_length(stage, shell, tmp_path):
 def test_a_folder_that_takes_the_name_meanwhile(stage, shell, tmp_path):
     for more in [[], ["-C", "-"]]:
         server = stage.server(Slow(b"x" * 1000, 'ETag: "v1"', at=600))
-        running = start(shell, *more, "-o", "f", server.url, cwd=tmp_path)
+        running = shell.start("fetch", *more, "-o", "f", server.url, cwd=tmp_path)
         eventually(lambda: size_of_any(path for path in tmp_path.glob("f.*") if "validator" not in path.name) == 600, "nothing is written")
         (tmp_path / "f").mkdir()
         server.may_end.set()

@@ -29,6 +29,15 @@ def fetch_unasked(stage, gnome, server):
     return result["status"], result["auth"] and result["auth"]["source"], len(asked)
 
 
+def keeping(stage, gnome, server):
+    """Makes a fetch whose login is stored in the keyring."""
+    client = stage.client(
+        broker=stage.broker(environment=gnome.for_broker),
+        answer=lambda params: password_answer("bob", server.password, persistence="permanent"))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    settle(client)
+
+
 def git(gnome, helper, action, **lines):
     """Passes text to the helper as git does; returns its output as pairs."""
     said = gnome.run(helper, action, text="".join(f"{name}={value}\n" for name, value in lines.items()) + "\n")
@@ -61,11 +70,7 @@ def test_a_wrong_password_of_pythons_keyring_stays(stage, gnome, server):
     stage.allow(wrong, server)
     python_keyring(gnome, SET, port(server), "bob", text=wrong)
     before = gnome.items()
-    client = stage.client(
-        broker=stage.broker(environment=gnome.for_broker),
-        answer=lambda params: password_answer("bob", server.password, persistence="permanent"))
-    assert client.fetch(server.url)["result"]["status"] == 200
-    settle(client)
+    keeping(stage, gnome, server)
     assert server.authorizations == [None, basic("bob", wrong), basic("bob", server.password)]
     assert python_keyring(gnome, GET, port(server), "bob") == wrong
     assert [item for item in gnome.items() if item in before] == before
@@ -112,11 +117,7 @@ def test_git_reads_and_erases_what_we_have_stored(stage, gnome, server, git_help
 
 
 def test_git_itself_gets_what_we_have_stored(stage, gnome, server, git_helper):
-    client = stage.client(
-        broker=stage.broker(environment=gnome.for_broker),
-        answer=lambda params: password_answer("bob", server.password, persistence="permanent"))
-    assert client.fetch(server.url)["result"]["status"] == 200
-    settle(client)
+    keeping(stage, gnome, server)
     asked = "".join(f"{line}\n" for line in ("protocol=http", f"host={port(server)}", ""))
     said = gnome.run("git", "-c", f"credential.helper={git_helper}", "credential", "fill", text=asked, GIT_TERMINAL_PROMPT="0")
     assert f"username=bob\npassword={server.password}\n" in said
@@ -126,11 +127,7 @@ def test_our_newer_password_replaces_that_of_git(stage, gnome, server, git_helpe
     wrong = stage.secret()
     stage.allow(wrong, server)
     git(gnome, git_helper, "store", protocol="http", host=port(server), username="bob", password=wrong)
-    client = stage.client(
-        broker=stage.broker(environment=gnome.for_broker),
-        answer=lambda params: password_answer("bob", server.password, persistence="permanent"))
-    assert client.fetch(server.url)["result"]["status"] == 200
-    settle(client)
+    keeping(stage, gnome, server)
     ours = description(server, domain="Staff", authtype="basic", **{"xdg:schema": SCHEMA})
     assert gnome.lookup(**ours) == server.password
     assert sorted(secret for _, secret in gnome.items()) == sorted([wrong, server.password])

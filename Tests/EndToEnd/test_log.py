@@ -2,14 +2,12 @@
 import datetime
 import json
 import signal
-import subprocess
 import threading
 import zoneinfo
 
 import pytest
 
 from rig.audit import clear, events, lines, numbers, state, wait_for, wait_for_kinds
-from rig.broker import program
 from rig.terminal import Shell
 from rig.waiting import is_polling
 
@@ -92,9 +90,7 @@ def follower(stage):
     processes = []
 
     def start(broker, *arguments):
-        process = subprocess.Popen(
-            [program("watchword"), "log", "--follow", "--json", *arguments], env=Shell(broker).environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = Shell(broker).start("log", "--follow", "--json", *arguments)
         process.found = []
         read = lambda: [process.found.append(json.loads(line)) for line in process.stdout]
         threading.Thread(target=read, daemon=True).start()
@@ -142,8 +138,7 @@ def test_a_reader_that_closes_its_pipe_ends_the_command(stage):
     broker = stage.broker()
     clear(stage.client(), range(1000, 1010))
     wait_for(lambda: len(lines(broker)) == 10)
-    process = subprocess.Popen(
-        [program("watchword"), "log", "--follow"], env=Shell(broker).environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = Shell(broker).start("log", "--follow")
     assert process.stdout.readline()
     process.stdout.close()
     clear(stage.clients[0], [1010])

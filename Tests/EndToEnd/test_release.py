@@ -14,9 +14,12 @@ PROGRAM = os.path.realpath(sys.executable)
 SITE = {"protocol": "https", "host": "git.example.com"}
 
 
-def allowing(stage, *rules):
-    rules = ", ".join(f'"{rule}"' for rule in rules)
-    return stage.configured(f"[credentials]\nhand-out = [{rules}]\n")
+def allowing(stage, rule, password=None):
+    """A broker with this rule, in whose session the password is stored."""
+    broker = stage.configured(f'[credentials]\nhand-out = ["{rule}"]\n')
+    if password:
+        store(stage.client(broker=broker), password)
+    return broker
 
 
 def store(client, password, user="bob", **more):
@@ -78,8 +81,7 @@ def test_a_locked_broker_releases_nothing(stage, password):
 
 
 def test_nothing_is_released_on_the_restricted_socket(stage, password):
-    broker = allowing(stage, f"{PROGRAM} git.example.com")
-    store(stage.client(broker=broker), password)
+    broker = allowing(stage, f"{PROGRAM} git.example.com", password)
     other = Client(os.path.join(os.path.dirname(broker.socket), "restricted.sock"))
     stage.clients.append(other)
     assert kind(get(other)) == "denied"
@@ -88,8 +90,7 @@ def test_nothing_is_released_on_the_restricted_socket(stage, password):
 
 def test_a_process_that_has_become_another_program_is_refused(stage, password, tmp_path):
     """It connects as the named program, and sends its request as another one."""
-    broker = allowing(stage, f"{PROGRAM} git.example.com")
-    store(stage.client(broker=broker), password)
+    broker = allowing(stage, f"{PROGRAM} git.example.com", password)
     connect = ("import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); os.dup2(s.fileno(), 0);"
                " os.set_inheritable(0, True); s.sendall(b'{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}\\n'); s.recv(100);"
                " os.execv('/usr/bin/perl', ['perl', '-e', sys.argv[2]])")
@@ -103,8 +104,7 @@ def test_a_process_that_has_become_another_program_is_refused(stage, password, t
 def test_rule_i1_a_request_from_before_the_identification_is_refused(stage, password):
     """Another program connects, sends its request, and becomes the named program before the broker looks at it. Its parent, which
     has the socket as well, reads the reply."""
-    broker = allowing(stage, f"{PROGRAM} git.example.com")
-    store(stage.client(broker=broker), password)
+    broker = allowing(stage, f"{PROGRAM} git.example.com", password)
     ask = ("use Socket; $^F = 1000; socket(my $s, PF_UNIX, SOCK_STREAM, 0); connect($s, sockaddr_un($ARGV[0])) or die; syswrite($s,"
            ' qq({"jsonrpc":"2.0","id":1,"method":"credential/get","params":{"protectionSpace":{"protocol":"https",'
            '"host":"git.example.com"}}}\n)); my $pid = $$; if (fork()) {'
@@ -138,8 +138,7 @@ def test_a_matching_keyring_item_is_released(stage, gnome, password):
 
 
 def test_a_sandboxed_program_is_refused(stage, password):
-    broker = allowing(stage, f"{PROGRAM} git.example.com")
-    store(stage.client(broker=broker), password)
+    broker = allowing(stage, f"{PROGRAM} git.example.com", password)
     assert kind(get(stage.sandbox())) == "denied"
 
 
@@ -156,8 +155,7 @@ def test_no_copy_of_a_released_credential_is_left(stage, gnome, password, persis
 
 def test_another_file_with_the_same_path_is_refused(stage, password):
     """In a mount namespace of its own, a program can have any path."""
-    broker = allowing(stage, "/usr/bin/git git.example.com")
-    store(stage.client(broker=broker), password)
+    broker = allowing(stage, "/usr/bin/git git.example.com", password)
     ask = ("use Socket; socket(my $s, PF_UNIX, SOCK_STREAM, 0); connect($s, sockaddr_un($ARGV[0])) or die; syswrite($s,"
            ' qq({"jsonrpc":"2.0","id":1,"method":"credential/get","params":{"protectionSpace":{"protocol":"https",'
            '"host":"git.example.com"}}}\n)); sysread($s, my $got, 4096); print readlink("/proc/self/exe"), $got;')

@@ -10,28 +10,47 @@ from rig.terminal import Shell
 
 @pytest.fixture
 def desk(stage):
-    return Desk(stage, stage.broker())
+    desk = Desk(stage, stage.broker())
+    yield desk
+    assert desk.has_ended or desk.end() == 130
+
+
+@pytest.fixture
+def site(stage):
+    return stage.server(basic_server("bob", "x"))
 
 
 class Desk:
     def __init__(self, stage, broker, *options):
-        self.broker, self.shell = broker, Shell(broker)
+        self.broker, self.shell, self.has_ended = broker, Shell(broker), False
         self.client = stage.client(broker=broker, delivery=None)
         self.terminal = self.shell.at_terminal("agent", *options)
         self.terminal.expect("showing the questions of all programs")
+
+    def ask(self, url):
+        """Begins a fetch, and waits for its question."""
+        self.terminal.shown = b""
+        fetch = self.client.start("fetch/run", {"url": url})
+        self.terminal.expect("User: ")
+        return fetch
+
+    def leave(self, fetch):
+        """Continues without a login."""
+        self.terminal.type("\x04")
+        assert self.client.wait(fetch)["result"]["status"] == 401
 
     def status(self):
         return json.loads(self.shell.run("status", "--json").stdout)
 
     def end(self):
+        self.has_ended = True
         self.terminal.type("\x03")
         return self.terminal.end()
 
 
 def test_the_login_of_a_program_that_cannot_ask(stage, desk):
-    wrong, right = stage.secret(), stage.secret()
-    server = stage.server(basic_server("bob", right))
-    stage.allow(wrong, server), stage.allow(right, server)
+    server, right = stage.protected()
+    wrong = stage.secret(server)
     fetch = desk.client.start("fetch/run", {"url": server.url})
     desk.terminal.expect("requires a login")
     desk.terminal.answer({"User: ": "bob", "Password for bob: ": wrong})
@@ -55,19 +74,10 @@ def test_keep_keyring_without_a_keyring_is_reported_at_the_start(stage, options,
     assert desk.end() == 130
 
 
-def test_a_cancelled_fetch_withdraws_its_question(stage, desk):
-    server = stage.server(basic_server("bob", "x"))
-    number = desk.client.start("fetch/run", {"url": server.url})
-    desk.terminal.expect("User: ")
-    desk.client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}})
+def test_a_cancelled_fetch_withdraws_its_question(desk, site):
+    desk.client.cancel(desk.ask(site.url))
     desk.terminal.expect("The question was withdrawn")
-    assert desk.client.wait(number)["error"]["code"] == -32800
-    desk.terminal.shown = b""
-    second = desk.client.start("fetch/run", {"url": server.url + "/second"})
-    desk.terminal.expect("User: ")
-    desk.terminal.type("\x04")
-    assert desk.client.wait(second)["result"]["status"] == 401
-    assert desk.end() == 130
+    desk.leave(desk.ask(site.url + "/second"))
 
 
 @pytest.mark.parametrize("typed, is_allowed", [("once\n", True), ("n\n", False), ("\n", False), ("what?\ns\n", True)])
@@ -88,42 +98,28 @@ def test_rule_g5_consent_for_a_sandbox_names_program_login_origin_and_realm(stag
         pass
     # After a refusal, no login is requested for the program.
     assert (message["result"]["status"], message["result"].get("noRespondent")) == ((200, None) if is_allowed else (401, "consentDenied"))
-    assert desk.end() == 130
 
 
-def test_the_questions_of_a_program_are_stopped_after_the_second_refusal(stage, desk):
-    server = stage.server(basic_server("bob", "x"))
-    first = desk.client.start("fetch/run", {"url": server.url})
-    desk.terminal.expect("User: ")
-    desk.terminal.type("\x04")
-    assert desk.client.wait(first)["result"]["status"] == 401
+def test_the_questions_of_a_program_are_stopped_after_the_second_refusal(desk, site):
+    desk.leave(desk.ask(site.url))
     assert b"Stop all" not in desk.terminal.shown
-    desk.terminal.shown = b""
-    second = desk.client.start("fetch/run", {"url": server.url + "/second"})
-    desk.terminal.expect("User: ")
+    second = desk.ask(site.url + "/second")
     desk.terminal.type("\x04")
     desk.terminal.answer({"? y/N: ": "y"})
     assert desk.client.wait(second)["error"]["data"]["kind"] == "challengeCancelled"
-    third = desk.client.fetch(server.url + "/third")["result"]
+    third = desk.client.fetch(site.url + "/third")["result"]
     assert third["status"] == 401 and third["noRespondent"] == "stopped"
     [stopped] = desk.client.call("prompt/list")["result"]["stopped"]
-    shell = Shell(desk.broker)
-    listed = shell.run("prompts", "list")
-    assert listed.returncode == 0 and stopped["subject"].encode() in listed.stdout
-    assert shell.run("prompts", "resume", "exe:/nowhere").returncode == 1
-    assert shell.run("prompts", "resume").returncode == 64
-    resumed = shell.run("prompts", "resume", stopped["subject"])
-    assert resumed.returncode == 0 and b"1 program resumed" in resumed.stdout
-    assert b"No stopped programs." in shell.run("prompts", "list").stdout
-    desk.terminal.shown = b""
-    fourth = desk.client.start("fetch/run", {"url": server.url + "/fourth"})
-    desk.terminal.expect("User: ")
-    desk.client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": fourth}})
-    desk.client.wait(fourth)
-    assert desk.end() == 130
+    for words, code, shown in [
+            (["list"], 0, stopped["subject"]), (["resume", "exe:/nowhere"], 1, ""), (["resume"], 64, ""),
+            (["resume", stopped["subject"]], 0, "1 program resumed"), (["list"], 0, "No stopped programs.")]:
+        done = desk.shell.run("prompts", *words)
+        assert done.returncode == code and shown.encode() in done.stdout, done
+    desk.client.cancel(desk.ask(site.url + "/fourth"))
 
 
 def test_the_agent_exits_with_a_message_when_the_broker_exits(desk):
+    desk.has_ended = True
     desk.broker.stop()
     assert desk.terminal.end() == 2
     assert b"the broker closed the connection" in desk.terminal.shown
@@ -141,21 +137,16 @@ def test_a_refusal_of_the_broker_is_reported(stage):
     assert terminal.end() == 1 and terminal.shown.count(b"\n") == 1 and b"restricted" in terminal.shown
 
 
-def test_an_incomplete_password_does_not_answer_the_next_question(stage, desk):
+def test_an_incomplete_password_does_not_answer_the_next_question(desk, site):
     """The question is withdrawn while the user types."""
-    server = stage.server(basic_server("bob", "x"))
-    first = desk.client.start("fetch/run", {"url": server.url})
+    first = desk.ask(site.url)
     desk.terminal.answer({"User: ": "bob"})
     desk.terminal.expect("Password for bob: ")
     desk.terminal.type("half of it")
-    desk.client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": first}})
+    desk.client.cancel(first)
     desk.terminal.expect("The question was withdrawn")
-    desk.client.wait(first)
-    desk.terminal.shown = b""
-    second = desk.client.start("fetch/run", {"url": server.url + "/second"})
+    second = desk.ask(site.url + "/second")
     desk.terminal.answer({"User: ": "amy"})
     desk.terminal.expect("Password for ")
     assert b"Password for amy: " in desk.terminal.shown, desk.terminal.shown
-    desk.terminal.type("\x04")
-    assert desk.client.wait(second)["result"]["status"] == 401
-    assert desk.end() == 130
+    desk.leave(second)

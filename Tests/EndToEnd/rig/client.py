@@ -61,6 +61,11 @@ class Client:
     def fetch(self, url, seconds=30, **params):
         return self.call("fetch/run", {"url": url, **params}, seconds)
 
+    def cancel(self, call):
+        """Cancels a call, which fails with that."""
+        self.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
+        assert self.wait(call)["error"]["code"] == -32800
+
     def store(self, server, user, password, persistence="forSession", **space):
         """Stores a login for a server; returns its id."""
         credential = {"type": "password", "user": user, "password": password, "persistence": persistence}

@@ -71,5 +71,10 @@ class Shell:
         self.printed += done.stdout + done.stderr
         return done
 
+    def start(self, *arguments, **more):
+        """Starts the program without a terminal."""
+        return subprocess.Popen([program("watchword"), *arguments], env=self.environment, start_new_session=True,
+                                **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+
     def at_terminal(self, *arguments):
         return Terminal(program("watchword"), *arguments, environment=self.environment)
