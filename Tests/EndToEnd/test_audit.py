@@ -3,9 +3,7 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import stat
-import threading
 
 import pytest
 
@@ -16,9 +14,6 @@ from rig.scripted import response
 from rig.terminal import Shell
 
 # One event each; ids of open requests must differ.
-UNLOCKS = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"broker/unlock"}\n' % number for number in range(100))
-
-
 # Records
 
 
@@ -131,42 +126,6 @@ def test_a_full_disk_stops_no_fetch(stage):
         shown = Shell(broker).run("log")
         assert shown.returncode == 0 and f"could not write {lost['count']} event".encode() in shown.stdout
         broker.stop()
-
-
-def test_a_killed_broker_leaves_at_most_the_last_line_incomplete(stage):
-    """The kernel checks for SIGKILL after each page of a write, so a record in two pages can be truncated at the end of the
-    first."""
-    broker = stage.broker()
-    stop = threading.Event()
-
-    def ask():
-        with socket.socket(socket.AF_UNIX) as plain:
-            plain.connect(broker.socket)
-            try:
-                while not stop.is_set():
-                    plain.sendall(UNLOCKS)
-                    plain.recv(1 << 16)
-            except OSError:
-                pass
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    wait_for(lambda: len(lines(broker)) > 1000, 20)
-    broker.kill()
-    stop.set()
-    for thread in threads:
-        thread.join()
-    before = len(events(broker))
-    # An incomplete record in any case; if the kernel has truncated the last one, this text continues it.
-    with open(state(broker) / "audit.jsonl", "a") as file:
-        file.write('{"time":"2026')
-    broker.start()
-    stage.client(broker=broker).call("broker/lock")
-    wait_for(lambda: len(lines(broker)) == before + 2)
-    assert json.loads(lines(broker)[-1])["kind"] == "locked"
-    shown = Shell(broker).run("log", "--json")
-    assert shown.returncode == 0 and len(shown.stdout.splitlines()) == before + 1
 
 
 # events/subscribe

@@ -141,26 +141,6 @@ def test_an_upload_arrives_complete(stage, asks, size, again):
     server.shutdown()
 
 
-def test_the_copy_of_an_upload_has_a_quota(stage):
-    """Without a size, the copy grows with the body. It is discarded at 256 MiB, and the body still arrives once."""
-    count = 300 << 20
-    server = UploadServer("after")
-    client = stage.client(answer=lambda params: password_answer("bob", "secret", persistence="none"))
-    broker = stage.brokers[0]
-    upload = Download(client, server.url, method="PUT", body={"type": "attach"})
-    writing, most = send(client.socket.getpeername(), upload.token, count), 0
-    while writing.is_alive():
-        most = max(most, broker.temporary_bytes)
-        writing.join(0.02)
-    completed = upload.completed()
-    assert completed["error"]["data"]["kind"] == "bodyNotReplayable" and "quota" in completed["error"]["message"]
-    # The file system may need some blocks of its own for the file.
-    assert 1 << 20 < most <= 257 << 20
-    eventually(lambda: broker.temporary_bytes == 0, lambda: f"{broker.temporary_bytes} bytes are left")
-    assert server.bodies == [wanted(count) + (False,)]
-    server.shutdown()
-
-
 @pytest.mark.parametrize("scheme", ["httpDigest", "ntlm"])
 def test_a_large_upload_arrives_once_after_its_login(stage, tmp_path, scheme):
     """The challenge comes before the first byte: as the response to the announcement, or to a round of a handshake, which has
