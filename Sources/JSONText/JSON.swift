@@ -5,13 +5,12 @@
 public struct JSON: Sendable {
     enum Content: Sendable {
         case parsed(Node)
+        case written(any JSONWritable & AnyObject)
         case null
         case boolean(Bool)
         case integer(Int)
         case real(Double)
         case string(String)
-        /// A string as UTF-8 bytes.
-        case utf8([UInt8])
         case array([JSON])
         case pairs([(String, String)])
         /// An object; members whose value is `nil` are omitted.
@@ -29,11 +28,12 @@ public struct JSON: Sendable {
     public var kind: Kind {
         switch content {
         case .parsed(let node): node.kind
+        case .written: parsed.kind
         case .null: .null
         case .boolean: .boolean
         case .integer: .integer
         case .real: .real
-        case .string, .utf8: .string
+        case .string: .string
         case .array, .pairs: .array
         case .object: .object
         }
@@ -41,11 +41,19 @@ public struct JSON: Sendable {
 
     public var isNull: Bool { kind == .null }
 
+    /// The tree of a value that writes itself.
+    private var parsed: JSON {
+        do throws(JSONFailure) {
+            return try JSON.parse(serialized(), limits: JSONLimits(depth: .max, values: .max))
+        } catch { preconditionFailure("a written value is no JSON: \(error)") }
+    }
+
     /// The value of a Boolean; otherwise `nil`.
     public var boolean: Bool? {
         switch content {
         case .parsed(let node): node.boolean
         case .boolean(let value): value
+        case .written: parsed.boolean
         default: nil
         }
     }
@@ -56,6 +64,7 @@ public struct JSON: Sendable {
         switch content {
         case .parsed(let node): node.integer
         case .integer(let value): value
+        case .written: parsed.integer
         default: nil
         }
     }
@@ -66,6 +75,7 @@ public struct JSON: Sendable {
         case .parsed(let node): node.number
         case .integer(let value): Double(value)
         case .real(let value): value
+        case .written: parsed.number
         default: nil
         }
     }
@@ -80,10 +90,10 @@ public struct JSON: Sendable {
         switch content {
         case .parsed(let node):
             return try node.text.map { text in try withExtendedLifetime(node) { try body(text) } }
+        case .written:
+            return try parsed.withUTF8(body)
         case .string(var text):
             return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
-        case .utf8(let bytes):
-            return try bytes.withUnsafeBytes(body)
         default:
             return nil
         }
@@ -93,6 +103,7 @@ public struct JSON: Sendable {
     public var elements: [JSON]? {
         switch content {
         case .parsed(let node): node.elements?.map { JSON(.parsed($0)) }
+        case .written: parsed.elements
         case .array(let elements): elements
         case .pairs(let pairs): pairs.map { [.string($0), .string($1)] }
         default: nil
@@ -103,6 +114,7 @@ public struct JSON: Sendable {
     public subscript(name: String) -> JSON? {
         switch content {
         case .parsed(let node): node[name].map { JSON(.parsed($0)) }
+        case .written: parsed[name]
         case .object(let members): members.first { $0.0.utf8.elementsEqual(name.utf8) }?.1
         default: nil
         }
@@ -112,6 +124,7 @@ public struct JSON: Sendable {
     public var members: [(name: String, value: JSON)]? {
         switch content {
         case .parsed(let node): node.members?.map { ($0, JSON(.parsed($1))) }
+        case .written: parsed.members
         case .object(let members): members.compactMap { name, value in value.map { (name, $0) } }
         default: nil
         }

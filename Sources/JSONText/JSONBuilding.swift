@@ -12,11 +12,6 @@ extension JSON {
 
     public static func string(_ value: String) -> JSON { JSON(.string(value)) }
 
-    /// Returns `nil` if `bytes` are not UTF-8.
-    public static func string(utf8 bytes: [UInt8]) -> JSON? {
-        (try? UTF8Span(validating: bytes.span)) == nil ? nil : JSON(.utf8(bytes))
-    }
-
     /// Returns a string in memory that is wiped when it is freed; `nil` if `bytes` are not UTF-8.
     public static func string(secret bytes: UnsafeRawBufferPointer) -> JSON? {
         WipingAllocator.install()
@@ -25,6 +20,9 @@ extension JSON {
             JSON(.parsed(Node(owning: $0)))
         }
     }
+
+    /// Returns a value that writes itself. Reading it as a tree costs its text and a parse.
+    public static func written(_ value: some JSONWritable & AnyObject) -> JSON { JSON(.written(value)) }
 
     public static func array(_ elements: [JSON]) -> JSON { JSON(.array(elements)) }
 

@@ -1,19 +1,81 @@
+/// A value that is written into a message as it is, instead of becoming a tree first.
+public protocol JSONWritable: Sendable {
+    /// Writes one value. It is called again if the text did not fit.
+    func write(to writer: inout JSONWriter)
+}
+
 /// Writes JSON into a buffer of fixed size. Like snprintf(3), it counts bytes that do not fit without writing them.
-struct JSONWriter {
+public struct JSONWriter {
     private let destination: UnsafeMutableRawBufferPointer
     private(set) var count = 0
+    /// Whether the next member or element is the first one.
+    private var isFirst = true
 
     init(_ destination: UnsafeMutableRawBufferPointer) { self.destination = destination }
+
+    // MARK: Objects and arrays
+
+    public mutating func beginObject() { begin(UInt8(ascii: "{")) }
+    public mutating func endObject() { end(UInt8(ascii: "}")) }
+    public mutating func beginArray() { begin(UInt8(ascii: "[")) }
+    public mutating func endArray() { end(UInt8(ascii: "]")) }
+
+    /// Writes the name of a member, whose value follows. It contains no character to escape.
+    public mutating func name(_ name: StaticString) {
+        separate()
+        append(UInt8(ascii: "\""))
+        append(name)
+        append("\":" as StaticString)
+    }
+
+    /// Begins the next element of an array, whose value follows.
+    public mutating func separate() {
+        if !isFirst { append(UInt8(ascii: ",")) }
+        isFirst = false
+    }
+
+    public mutating func member(_ name: StaticString, _ value: String) {
+        self.name(name)
+        append(value)
+    }
+
+    public mutating func member(_ name: StaticString, _ value: Int) {
+        self.name(name)
+        append(value)
+    }
+
+    /// - Parameter value: finite.
+    public mutating func member(_ name: StaticString, _ value: Double) {
+        self.name(name)
+        append(value)
+    }
+
+    public mutating func member(_ name: StaticString, _ value: JSON) {
+        self.name(name)
+        append(value)
+    }
+
+    private mutating func begin(_ bracket: UInt8) {
+        append(bracket)
+        isFirst = true
+    }
+
+    private mutating func end(_ bracket: UInt8) {
+        append(bracket)
+        isFirst = false
+    }
+
+    // MARK: Values
 
     mutating func append(_ value: JSON) {
         switch value.content {
         case .parsed(let node): append(node)
+        case .written(let value): value.write(to: &self)
         case .null: append("null" as StaticString)
         case .boolean(let value): append(value ? "true" : "false" as StaticString)
         case .integer(let value): append(value)
         case .real(let value): append(value)
         case .string(let text): append(text)
-        case .utf8(let bytes): bytes.withUnsafeBytes { append(text: $0) }
         case .array(let elements): append(elements)
         case .pairs(let pairs): append(pairs)
         case .object(let members): append(members)
@@ -21,38 +83,36 @@ struct JSONWriter {
     }
 
     private mutating func append(_ elements: [JSON]) {
-        var separator = UInt8(ascii: "[")
+        beginArray()
         for element in elements {
-            append(separator)
+            separate()
             append(element)
-            separator = UInt8(ascii: ",")
         }
-        append(elements.isEmpty ? "[]" : "]" as StaticString)
+        endArray()
     }
 
     private mutating func append(_ pairs: [(String, String)]) {
-        var separator: StaticString = "[["
+        beginArray()
         for (first, second) in pairs {
-            append(separator)
+            separate()
+            append(UInt8(ascii: "["))
             append(first)
             append(UInt8(ascii: ","))
             append(second)
-            separator = "],["
+            append(UInt8(ascii: "]"))
         }
-        append(pairs.isEmpty ? "[]" : "]]" as StaticString)
+        endArray()
     }
 
     private mutating func append(_ members: [(String, JSON?)]) {
-        append(UInt8(ascii: "{"))
-        var isFirst = true
+        beginObject()
         for case (let name, let value?) in members {
-            if !isFirst { append(UInt8(ascii: ",")) }
-            isFirst = false
+            separate()
             append(name)
             append(UInt8(ascii: ":"))
             append(value)
         }
-        append(UInt8(ascii: "}"))
+        endObject()
     }
 
     /// Formats numbers with at most one decimal place, such as times, directly, and others with jansson.
@@ -84,13 +144,13 @@ struct JSONWriter {
 
     // MARK: Strings
 
-    private mutating func append(_ text: String) {
+    public mutating func append(_ text: String) {
         var text = text
         text.withUTF8 { append(text: UnsafeRawBufferPointer($0)) }
     }
 
     /// - Parameter text: UTF-8.
-    private mutating func append(text: UnsafeRawBufferPointer) {
+    public mutating func append(text: UnsafeRawBufferPointer) {
         append(UInt8(ascii: "\""))
         var rest = text
         while let index = rest.firstToEscape {

@@ -24,7 +24,7 @@ public final class AttachedStream {
         let params = FetchAttach(token: token, side: side).json
         let message = OutgoingMessage.request(
             id: .integer(1), method: FetchAttach.name, params: params)
-        let line = message.json.serialized(terminator: "\n")
+        let line = message.serialized(terminator: "\n")
         try socket.send(line)
         let reply = try Self.line(from: socket.descriptor, unless: interruptDescriptor)
         let limits = JSONLimits(depth: Limits.messageDepth, values: Limits.messageValues)

@@ -68,10 +68,9 @@ package struct MessageReader: ~Copyable {
 extension UnixSocket {
     /// Sends a message. It may contain a password, so it is assembled in memory that is wiped.
     package func send(_ message: OutgoingMessage) throws(ClientFailure) {
-        let json = message.json
-        let count = json.serializedCount
+        let count = message.serializedCount
         let line = Secret(capacity: count + 1) { destination in
-            json.write(UnsafeMutableRawBufferPointer(rebasing: destination[..<count]))
+            message.write(UnsafeMutableRawBufferPointer(rebasing: destination[..<count]))
             destination[count] = UInt8(ascii: "\n")
             return count + 1
         }

@@ -39,19 +39,64 @@ struct JSONBuildingTests {
     func stringsStayTheSameByteForByte(text: String) {
         let json = JSON.string(text)
         #expect(json.withUTF8(Array.init) == Array(text.utf8))
-        #expect(JSON.string(utf8: Array(text.utf8)) == json)
         #expect(Array(text.utf8).withUnsafeBytes { JSON.string(secret: $0) } == json)
     }
 
     @Test func noBytesAreTheEmptyString() {
-        #expect(JSON.string(utf8: [])?.string == "")
         #expect(JSON.string(secret: UnsafeRawBufferPointer(start: nil, count: 0))?.string == "")
     }
 
     @Test(arguments: JSONConformanceTests.notUTF8)
     func invalidUTF8IsNotAString(bytes: [UInt8]) {
-        #expect(JSON.string(utf8: bytes) == nil)
         #expect(bytes.withUnsafeBytes { JSON.string(secret: $0) } == nil)
+    }
+
+    /// Contains each kind of value that a writer writes.
+    private final class Written: JSONWritable {
+        func write(to writer: inout JSONWriter) {
+            writer.beginObject()
+            writer.member("text", "é\"")
+            writer.member("number", -7)
+            writer.member("time", 41.2)
+            writer.member("tree", ["a": [1, []]])
+            writer.name("list")
+            writer.beginArray()
+            for _ in 0..<2 {
+                writer.separate()
+                writer.beginArray()
+                writer.endArray()
+            }
+            writer.separate()
+            writer.append("z")
+            writer.endArray()
+            writer.name("none")
+            writer.beginObject()
+            writer.endObject()
+            writer.member("last", .null)
+            writer.endObject()
+        }
+    }
+
+    @Test func aValueThatWritesItselfIsWrittenInPlaceAndReadAsATree() throws {
+        let text =
+            #"{"text":"é\"","number":-7,"time":41.2,"tree":{"a":[1,[]]},"#
+            + #""list":[[],[],"z"],"none":{},"last":null}"#
+        let json = JSON.written(Written())
+        #expect(json.text == text && JSON.array([1, json, 2]).text == "[1,\(text),2]")
+        #expect(try json == JSON.parse(text) && json != .written(Other()))
+        #expect(json.kind == .object && json["number"]?.integer == -7 && json.members?.count == 7)
+        #expect(json.elements == nil && json.string == nil && json.boolean == nil && json.number == nil)
+        #expect(JSON.written(Other()).elements?.first?.string == "one")
+        #expect(json.adding(["last": 1])["last"]?.integer == 1)
+    }
+
+    private final class Other: JSONWritable {
+        func write(to writer: inout JSONWriter) {
+            writer.beginArray()
+            writer.separate()
+            writer.append("one")
+            writer.endArray()
+        }
     }
 
     @Test func addingPutsNewMembersLastAndReplacesInPlace() {

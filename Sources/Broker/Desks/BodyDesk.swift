@@ -51,11 +51,10 @@ final class BodyDesk {
         guard let connection = clients[id], let entry = bodies[id]?.remove(name) else { return }
         release(entry)
         fetches.perform(fetches.change { $0.recordEnd(of: entry.proofs) })
-        guard var result = entry.result else { return }
+        guard let result = entry.result else { return }
         switch delivery {
         case .success(let count):
-            result.bodyBytes = count
-            connection.notify(.fetchCompleted, result.completedJSON)
+            connection.notify(.fetchCompleted, result.completedJSON(bodyBytes: count))
         case .failure(let failure):
             notifyFailure(FetchFailure(failure), of: name, to: connection)
         }

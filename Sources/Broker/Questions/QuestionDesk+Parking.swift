@@ -16,7 +16,7 @@ extension QuestionDesk {
         connection.fetches.remove(fetch.id)
         fetch.usage = FetchUsage(in: connection.program.quotas, bytes: fetch.chargedBytes)
         guard let call = owner.call else { return }
-        connection.complete(call, .success(.authRequired(params, resume: token)))
+        connection.complete(call, .success(.authRequired(Boxed(params), resume: token)))
     }
 
     /// `fetch/run` with a resume token: continues a parked fetch with `answer`. The resuming client gets the reply.

@@ -40,6 +40,7 @@ struct AcceptedStrength: Sendable {
 
         mutating func record(_ challenge: AnswerableChallenge, at path: ExactText) {
             let strength = challenge.provenStrength
+            if let last = places.last, last.strength == strength, last.path == path { return }
             strongest = max(strongest, strength)
             if challenge.takesPassword { strongestOfPasswords = max(strongestOfPasswords, strength) }
             if HiddenSegments.leadUp(in: path) { return }
@@ -61,6 +62,7 @@ struct AcceptedStrength: Sendable {
 
         mutating func record(_ challenge: AnswerableChallenge, at path: ExactText) {
             let index = realms.firstIndex { $0.name == challenge.realm }
+            if let index, index == realms.endIndex - 1 { return realms[index].record(challenge, at: path) }
             var realm = index.map { realms.remove(at: $0) } ?? Realm(name: challenge.realm, strongest: floor)
             realm.record(challenge, at: path)
             realms.append(realm)

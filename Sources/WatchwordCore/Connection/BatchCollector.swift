@@ -20,7 +20,7 @@ struct BatchCollector {
     }
 
     /// Returns the text of the whole batch if `reply` completes it; otherwise `nil`.
-    mutating func fill(_ slot: Slot, with reply: JSON) -> [UInt8]? {
+    mutating func fill(_ slot: Slot, with reply: some JSONWritable) -> [UInt8]? {
         let text = reply.serialized()
         replies[slot.batch]?[slot.position] = text
         chargedBytes += text.count

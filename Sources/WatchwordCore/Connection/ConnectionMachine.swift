@@ -195,7 +195,7 @@ public struct ConnectionMachine: ~Copyable {
             case .failure(let error): .error(id: open.id, error)
             }
         guard let slot = open.slot else { return frame(message) }
-        return batches.fill(slot, with: message.json).map { framing.frame(text: $0) }
+        return batches.fill(slot, with: message).map { framing.frame(text: $0) }
     }
 
     /// Sends a request; its reply arrives as `Event.reply` with the same number.
@@ -218,10 +218,10 @@ public struct ConnectionMachine: ~Copyable {
 
     private mutating func reply(_ message: OutgoingMessage, slot: BatchCollector.Slot?) -> [Event] {
         guard let slot else { return [.send(frame(message))] }
-        return batches.fill(slot, with: message.json).map { [.send(framing.frame(text: $0))] } ?? []
+        return batches.fill(slot, with: message).map { [.send(framing.frame(text: $0))] } ?? []
     }
 
-    private func frame(_ message: OutgoingMessage) -> [UInt8] { frame(message.json) }
+    private func frame(_ message: OutgoingMessage) -> [UInt8] { framing.frame(message) }
 
     private func frame(_ json: JSON) -> [UInt8] { framing.frame(json) }
 

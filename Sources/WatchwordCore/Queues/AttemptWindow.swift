@@ -134,7 +134,7 @@ struct AttemptWindow: Sendable {
         let grows = waiting > 0 && sentAt >= since
         limit = min(grows ? 2 * current : current, most)
         acceptedAt = now
-        acceptancePause = max(Limits.shortestAcceptancePause, (now - sentAt) * 2)
+        acceptancePause = max(Limits.shortestAcceptancePause, (now - sentAt) + (now - sentAt))
     }
 
     /// Ends a request without a verdict, which the server did not check.

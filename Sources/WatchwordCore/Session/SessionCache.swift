@@ -55,11 +55,12 @@ public struct SessionCache: Sendable {
             accepted.put(renewed, replacing: renewed.number)
             return false
         }
-        let previous = accepted[challenger].first {
+        let place = accepted[challenger].firstIndex {
             // guard: session-account-domain
             $0.space == space && $0.owner == owner && $0.credential.account == credential.account
                 && $0.credential.isForSamePart(as: credential)
         }
+        let previous = place.map { accepted[challenger][$0] }
         var entry: SessionEntry
         let isNews: Bool
         if let previous, previous.credential.isWhole(credential), isValid(previous, now) {
@@ -78,14 +79,23 @@ public struct SessionCache: Sendable {
         }
         entry.recordProvider(provider)
         if isProven { entry.provenAt = sentAt ?? now }
-        accepted.put(entry, replacing: previous?.number)
+        if let place {
+            accepted[challenger][place] = Boxed(entry)
+        } else {
+            accepted.append(Boxed(entry), at: challenger)
+        }
         if !staged.isEmpty {
             staged[challenger].removeAll {
                 $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
             }
         }
+        if place == nil { evict(at: challenger, owner) }
+        return isNews
+    }
+
+    /// Makes room after an entry was added. Entries of single partitions are evicted before shared ones.
+    private mutating func evict(at challenger: Challenger, _ owner: Partition?) {
         let share = AcceptedCredentials.share(of: limits.entries)
-        // Entries of single partitions are evicted before shared ones.
         if accepted[challenger].count > share {
             let list = accepted[challenger]
             if !accepted.dropOldest(of: list.filter { $0.owner != nil }) { accepted.dropOldest(of: list) }
@@ -96,7 +106,6 @@ public struct SessionCache: Sendable {
                 accepted.dropOldest(of: accepted.entriesOfFullest { _ in true })
             }
         }
-        return isNews
     }
 
     /// Stages a credential that no server has seen. Returns its number and whether it is new.

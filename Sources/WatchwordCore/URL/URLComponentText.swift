@@ -79,7 +79,10 @@ enum URLComponentText {
 
     /// Returns the path up to and including its last `/`, the scope of a Basic credential (RFC 7617 section 2.2).
     static func directory(of path: ExactText) -> ExactText {
-        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "/" }
-        return ExactText(path.string[...slash])
+        path.string.withBytes { bytes in
+            guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return "/" }
+            if slash == bytes.endIndex - 1 { return path }
+            return ExactText(String(decoding: bytes[...slash], as: UTF8.self))
+        }
     }
 }

@@ -8,7 +8,7 @@ public enum Framing: Sendable, Equatable {
     case headers
 
     /// Returns the framed message.
-    public func frame(_ message: JSON) -> [UInt8] {
+    public func frame(_ message: some JSONWritable) -> [UInt8] {
         self == .lines ? message.serialized(terminator: "\n") : frame(text: message.serialized())
     }
 

@@ -1,9 +1,9 @@
 public import JSONText
 
 /// The result of `fetch/run`: the response with any status, and how it was obtained.
-public struct FetchRunResult: Sendable, Equatable {
-    public enum Body: Sendable, Equatable {
-        case inline([UInt8])
+public final class FetchRunResult: Sendable {
+    public enum Body: Sendable {
+        case inline(BodyValue)
         /// A body that is not inline, for example because it is larger than the limit; `fetch/read` returns it.
         case handle
     }
@@ -22,27 +22,27 @@ public struct FetchRunResult: Sendable, Equatable {
         }
     }
 
-    public var fetchID: String
-    public var status: Int
+    public let fetchID: String
+    public let status: Int
     /// The reason phrase of the status line (RFC 9112 section 4); empty if there is none, as in HTTP/2.
-    public var reason: String
+    public let reason: String
     /// The URL of the last hop.
-    public var url: String
-    public var httpVersion: String
-    public var headers: [HeaderField]
-    public var body: Body
+    public let url: String
+    public let httpVersion: String
+    public let headers: [HeaderField]
+    public let body: Body
     /// The size of the body. While the body is being received: the size that the server announced, or `nil`.
-    public var bodyBytes: Int?
-    public var authentication: Authentication?
+    public let bodyBytes: Int?
+    public let authentication: Authentication?
     /// The credential that the proxy accepted, if it required one.
-    public var proxyAuthentication: Authentication?
+    public let proxyAuthentication: Authentication?
     /// The reason why no respondent was asked, if the response requires a login.
-    public var unanswered: Unanswered?
+    public let unanswered: Unanswered?
     /// The number of requests sent, for all hops and attempts.
-    public var exchanges: Int
-    public var totalTime: Duration
+    public let exchanges: Int
+    public let totalTime: Duration
     /// The part of `totalTime` spent waiting for answers to challenges.
-    public var challengeTime: Duration
+    public let challengeTime: Duration
 
     public init(
         fetchID: String, status: Int, reason: String = "", url: String, httpVersion: String, headers: [HeaderField],
@@ -66,41 +66,71 @@ public struct FetchRunResult: Sendable, Equatable {
         self.challengeTime = challengeTime
     }
 
-    public var json: JSON { json(body: body.json(fetchID: fetchID)) }
+    public var json: JSON { .written(self) }
 
-    /// The result without the body, for `fetch/completed`.
-    public var completedJSON: JSON { json(body: nil) }
+    /// Returns the result without the body, for `fetch/completed`.
+    /// - Parameter bodyBytes: the size of the whole body.
+    public func completedJSON(bodyBytes: Int?) -> JSON { .written(Completed(result: self, bodyBytes: bodyBytes)) }
+
+    private final class Completed: JSONWritable {
+        let result: FetchRunResult
+        let bodyBytes: Int?
+
+        init(result: FetchRunResult, bodyBytes: Int?) { (self.result, self.bodyBytes) = (result, bodyBytes) }
+
+        func write(to writer: inout JSONWriter) { result.write(to: &writer, nil, bodyBytes: bodyBytes) }
+    }
 
     /// Returns the parameters of `fetch/headers` for a stepwise fetch, whose `fetch/start` had the id `requestID`.
     public func headersJSON(_ requestID: RequestID) -> JSON {
         [
             "fetchId": .string(fetchID), "requestId": requestID.json, "status": .integer(status),
-            "reason": reasonJSON, "httpVersion": .string(httpVersion), "url": .string(url), "headers": headers.json,
-            "rawBytes": headers.rawBytes(reason: reason),
+            "reason": reason.isEmpty ? nil : .string(reason.readable), "httpVersion": .string(httpVersion),
+            "url": .string(url), "headers": headers.json, "rawBytes": headers.rawBytes(reason: reason),
             "bodyBytes": bodyBytes.map { .integer($0) } ?? .null,
         ]
     }
+}
 
-    private var reasonJSON: JSON? { reason.isEmpty ? nil : .string(reason.readable) }
+extension FetchRunResult: JSONWritable {
+    public func write(to writer: inout JSONWriter) { write(to: &writer, body, bodyBytes: bodyBytes) }
 
-    private func json(body: JSON?) -> JSON {
-        let result: JSON = [
-            "fetchId": .string(fetchID), "status": .integer(status), "reason": reasonJSON, "url": .string(url),
-            "httpVersion": .string(httpVersion), "headers": headers.json, "rawBytes": headers.rawBytes(reason: reason),
-            "body": body,
-            "bodyBytes": bodyBytes.map { .integer($0) } ?? .null, "auth": authentication?.json ?? .null,
-            "proxyAuth": proxyAuthentication?.json, "exchanges": .integer(exchanges),
-            "timingsMs": ["total": totalTime.json, "challenge": challengeTime.json],
-        ]
-        return unanswered.map { result.adding($0.members) } ?? result
+    private func write(to writer: inout JSONWriter, _ body: Body?, bodyBytes: Int?) {
+        writer.beginObject()
+        writer.member("fetchId", fetchID)
+        writer.member("status", status)
+        if !reason.isEmpty { writer.member("reason", reason.readable) }
+        writer.member("url", url)
+        writer.member("httpVersion", httpVersion)
+        writer.member("headers", headers)
+        if let raw = headers.rawBytes(reason: reason) { writer.member("rawBytes", raw) }
+        if let body {
+            writer.name("body")
+            body.write(to: &writer, fetchID)
+        }
+        writer.member("bodyBytes", bodyBytes.map { .integer($0) } ?? .null)
+        writer.member("auth", authentication?.json ?? .null)
+        if let proxyAuthentication { writer.member("proxyAuth", proxyAuthentication.json) }
+        writer.member("exchanges", exchanges)
+        writer.name("timingsMs")
+        writer.beginObject()
+        writer.member("total", totalTime.tenthsOfMilliseconds)
+        writer.member("challenge", challengeTime.tenthsOfMilliseconds)
+        writer.endObject()
+        unanswered?.write(to: &writer)
+        writer.endObject()
     }
 }
 
 extension FetchRunResult.Body {
-    fileprivate func json(fetchID: String) -> JSON {
+    fileprivate func write(to writer: inout JSONWriter, _ fetchID: String) {
         switch self {
-        case .inline(let bytes): BodyValue.json(bytes)
-        case .handle: ["type": "handle", "fetchId": .string(fetchID)]
+        case .inline(let body): body.write(to: &writer)
+        case .handle:
+            writer.beginObject()
+            writer.member("type", "handle" as String)
+            writer.member("fetchId", fetchID)
+            writer.endObject()
         }
     }
 }
@@ -116,5 +146,5 @@ extension FetchRunResult.Authentication {
 
 extension Duration {
     /// Milliseconds with one decimal.
-    fileprivate var json: JSON? { .real((milliseconds * 10).rounded() / 10) }
+    fileprivate var tenthsOfMilliseconds: Double { (milliseconds * 10).rounded() / 10 }
 }

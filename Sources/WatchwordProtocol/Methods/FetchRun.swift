@@ -6,9 +6,9 @@ public enum FetchRun: CallableMethod, Equatable {
     /// Continues a fetch whose first call returned `authRequired`.
     case resume(token: String, ChallengeAnswer)
 
-    public enum Result: Sendable, Equatable {
+    public enum Result: Sendable {
         case response(FetchRunResult)
-        case authRequired(AuthChallengeParams, resume: String)
+        case authRequired(Boxed<AuthChallengeParams>, resume: String)
     }
 
     public static let name = "fetch/run"
@@ -35,7 +35,7 @@ public enum FetchRun: CallableMethod, Equatable {
         switch result {
         case .response(let response): response.json
         case .authRequired(let challenge, let token):
-            ["state": "authRequired", "challenge": challenge.json, "resume": .string(token)]
+            ["state": "authRequired", "challenge": challenge.value.json, "resume": .string(token)]
         }
     }
 }

@@ -6,17 +6,27 @@ public enum OutgoingMessage: Sendable, Equatable {
     case notification(method: String, params: JSON)
     case result(id: RequestID, JSON)
     case error(id: RequestID, RPCError)
+}
 
-    public var json: JSON {
+extension OutgoingMessage: JSONWritable {
+    public func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("jsonrpc", "2.0" as String)
         switch self {
         case .request(let id, let method, let params):
-            ["jsonrpc": "2.0", "id": id.json, "method": .string(method), "params": params]
+            writer.member("id", id.json)
+            writer.member("method", method)
+            writer.member("params", params)
         case .notification(let method, let params):
-            ["jsonrpc": "2.0", "method": .string(method), "params": params]
+            writer.member("method", method)
+            writer.member("params", params)
         case .result(let id, let result):
-            ["jsonrpc": "2.0", "result": result, "id": id.json]
+            writer.member("result", result)
+            writer.member("id", id.json)
         case .error(let id, let error):
-            ["jsonrpc": "2.0", "error": error.json, "id": id.json]
+            writer.member("error", error.json)
+            writer.member("id", id.json)
         }
+        writer.endObject()
     }
 }

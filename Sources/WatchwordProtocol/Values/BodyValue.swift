@@ -1,18 +1,22 @@
 public import JSONText
 
 /// Bytes as a JSON value: `{"type":"string"|"base64","value":…}`.
-public enum BodyValue {
+public final class BodyValue: Sendable {
     /// Up to this size, the growth by JSON escapes is not limited.
     private static let shortBytes = 4096
 
-    /// Returns a string if the bytes are UTF-8, otherwise base64. Also returns base64 if JSON escapes would enlarge the bytes
-    /// by more than half, because a message could become six times as large as its body.
-    public static func json(_ bytes: [UInt8]) -> JSON {
-        if bytes.withUnsafeBytes(isCompactWhenEscaped), let text = JSON.string(utf8: bytes) {
-            return ["type": "string", "value": text]
-        }
-        return ["type": "base64", "value": .string(bytes.withUnsafeBytes(Base64.encode))]
+    private let bytes: [UInt8]
+    private let isText: Bool
+
+    /// The body is written as a string if the bytes are UTF-8, otherwise in base64. It is also written in base64 if JSON
+    /// escapes would enlarge the bytes by more than half, because a message could become six times as large as its body.
+    public init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        isText =
+            bytes.withUnsafeBytes(Self.isCompactWhenEscaped) && (try? UTF8Span(validating: bytes.span)) != nil
     }
+
+    public static func json(_ bytes: [UInt8]) -> JSON { .written(BodyValue(bytes)) }
 
     private static func isCompactWhenEscaped(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if bytes.count <= shortBytes { return true }
@@ -34,6 +38,16 @@ public enum BodyValue {
         case "base64": json["value"]?.withUTF8 { Base64.decode($0) } ?? nil
         default: nil
         }
+    }
+}
+
+extension BodyValue: JSONWritable {
+    public func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("type", isText ? "string" : "base64" as String)
+        writer.name("value")
+        bytes.withUnsafeBytes { isText ? writer.append(text: $0) : writer.append(Base64.encode($0)) }
+        writer.endObject()
     }
 }
 

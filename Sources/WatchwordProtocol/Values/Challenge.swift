@@ -280,6 +280,24 @@ extension Challenge.FailureResponse {
     var json: JSON { ["status": .integer(status), "headers": headers.json, "rawBytes": headers.rawBytes()] }
 }
 
+extension JSONWriter {
+    /// Writes the fields as a list of pairs.
+    mutating func member(_ name: StaticString, _ fields: [HeaderField]) {
+        self.name(name)
+        beginArray()
+        for field in fields {
+            separate()
+            beginArray()
+            separate()
+            append(field.name.readable)
+            separate()
+            append(field.value.readable)
+            endArray()
+        }
+        endArray()
+    }
+}
+
 extension [HeaderField] {
     /// The fields as a list of pairs.
     public var json: JSON { .pairs(map { ($0.name.readable, $0.value.readable) }) }

@@ -61,12 +61,18 @@ public struct Unanswered: Sendable, Equatable {
         (self.schemes, self.cause, self.isOfProxy) = (schemes, cause, isOfProxy)
     }
 
-    /// The members in the result of a fetch.
-    var members: JSON {
-        let list = JSON.array(
-            schemes.map { ["scheme": .string($0.name.shortened), "reason": .string($0.reason.rawValue)] })
-        let cause = cause.map { JSON.string($0.rawValue) }
-        return isOfProxy
-            ? ["proxyUnanswered": list, "proxyNoRespondent": cause] : ["unanswered": list, "noRespondent": cause]
+    /// Writes the members in the result of a fetch.
+    func write(to writer: inout JSONWriter) {
+        writer.name(isOfProxy ? "proxyUnanswered" : "unanswered")
+        writer.beginArray()
+        for scheme in schemes {
+            writer.separate()
+            writer.beginObject()
+            writer.member("scheme", scheme.name.shortened)
+            writer.member("reason", scheme.reason.rawValue)
+            writer.endObject()
+        }
+        writer.endArray()
+        if let cause { writer.member(isOfProxy ? "proxyNoRespondent" : "noRespondent", cause.rawValue) }
     }
 }
