@@ -6,7 +6,9 @@ import WatchwordProtocol
 /// The audit log contains each use of a credential once, and each refusal.
 @Suite struct AuditRecordTests {
     private func kinds(_ run: TableRun) -> [String] {
-        run.notes.map { "\($0.kind.rawValue) \($0.fetch) \($0.user ?? "-") \($0.source.rawValue)" }
+        zip(run.notes, run.noted).map { note, fetch in
+            "\(note.kind.rawValue) \(fetch?.description ?? "") \(note.user ?? "-") \(note.source.rawValue)"
+        }
     }
 
     @Test func aFetchWithoutALoginIsNotRecorded() throws {

@@ -82,7 +82,7 @@ extension RandomWalk {
         for order in orders {
             reached.insert(order.name)
             switch order {
-            case .effect(let effect, _): check(effect, after: before)
+            case .effect(let effect, let fetch): check(effect, of: fetch, after: before)
             case .command(let command, let fetch): check(command, of: fetch, &left)
             }
             if problem != nil { return }
@@ -93,9 +93,9 @@ extension RandomWalk {
     }
 
     /// - Parameter command: what the fetch had done whose event that was.
-    private mutating func check(_ effect: FetchEffect, after command: FetchCommand?) {
+    private mutating func check(_ effect: FetchEffect, of fetch: FetchID?, after command: FetchCommand?) {
         switch effect {
-        case .audit(let note): checkConsent(to: note)
+        case .audit(let note): checkConsent(to: note, of: fetch)
         case .closeConnections(.number(let number)): closed.insert(number)
         case .store(_, let pattern): checkStored(pattern, after: command)
         case .announce(let change) where change.kind == .stored:
@@ -133,8 +133,8 @@ extension RandomWalk {
     }
 
     /// A program uses another program's stored credential only with consent.
-    private mutating func checkConsent(to note: AuditRecord) {
-        guard let fetch = fetches[note.fetch], let subject = fetch.subject, note.kind == .credentialUsed,
+    private mutating func checkConsent(to note: AuditRecord, of id: FetchID?) {
+        guard let fetch = id.flatMap({ fetches[$0] }), let subject = fetch.subject, note.kind == .credentialUsed,
             [.keyring, .ambient, .netrc].contains(note.source)
         else { return }
         let isGranted = table.grants.contains { grant in

@@ -17,6 +17,8 @@ struct TableRun {
     private(set) var waits: [FetchID: [FetchWait]] = [:]
     private(set) var effects: [FetchEffect] = []
     private(set) var notes: [AuditRecord] = []
+    /// The fetch of each of `notes`.
+    private(set) var noted: [FetchID?] = []
     private(set) var lookUps = 0
     /// Every request of each fetch, in order.
     private(set) var requests: [FetchID: [TransferRequest]] = [:]
@@ -201,7 +203,9 @@ struct TableRun {
             switch order {
             case .effect(.notify(.waiting(let wait)), let id?): waits[id, default: []].append(wait)
             case .effect(.notify, _), .effect(.report, _): break
-            case .effect(.audit(let note), _): notes.append(note)
+            case .effect(.audit(let note), let id):
+                notes.append(note)
+                noted.append(id)
             case .effect(.closeConnections(let identity), _): closed.append(identity)
             case .effect(.storeTrust(let keys), _): kept.append(keys)
             case .effect(.storeGrants(let grants), _): keptGrants.append(grants)

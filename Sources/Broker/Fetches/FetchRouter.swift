@@ -29,13 +29,16 @@ final class FetchRouter {
     private(set) var table: FetchTable
     private var fetches: [FetchID: RunningFetch] = [:]
     /// The orders that are not yet carried out.
-    private var pendingOrders: [PendingOrder] = []
+    private var batches: [Batch] = []
     private var isPerforming = false
 
-    private struct PendingOrder {
-        let order: FetchTable.Order
-        /// The cause of a change that is announced; `nil` for other orders.
-        var cause: Cause?
+    /// The orders that result from one event.
+    private struct Batch {
+        let orders: [FetchTable.Order]
+        /// The cause of orders that belong to no fetch.
+        let cause: Cause
+        /// The causes of changes that are announced. A fetch may end before its order is carried out.
+        let causes: [FetchID: Cause]
     }
 
     init(
@@ -79,43 +82,42 @@ final class FetchRouter {
     /// Carries out orders of the table, one after the other. Their results are reported to the table as events.
     /// - Parameter cause: the cause of orders that belong to no fetch.
     func perform(_ orders: [FetchTable.Order], _ cause: Cause = .broker) {
-        for order in orders {
-            switch order {
-            // The cause is looked up now, because the fetch may end before the order is carried out.
-            case .effect(.store, let id), .effect(.remove, let id), .effect(.announce, let id):
-                pendingOrders.append(PendingOrder(order: order, cause: id.flatMap { fetches[$0]?.cause } ?? cause))
-            case .command, .effect: pendingOrders.append(PendingOrder(order: order))
-            }
-        }
+        var causes: [FetchID: Cause] = [:]
+        for case .effect(let effect, let id?) in orders where effect.isAnnounced { causes[id] = fetches[id]?.cause }
+        batches.append(Batch(orders: orders, cause: cause, causes: causes))
         guard !isPerforming else { return }
         isPerforming = true
         var next = 0
-        while next < pendingOrders.count {
-            let pending = pendingOrders[next]
+        while next < batches.count {
+            let batch = batches[next]
             next += 1
-            perform(pending.order, because: pending.cause ?? .broker)
+            for order in batch.orders { perform(order, of: batch) }
         }
-        pendingOrders.removeAll(keepingCapacity: true)
+        batches.removeAll(keepingCapacity: true)
         isPerforming = false
         desks.session.tickIfNeeded()
     }
 
-    private func perform(_ order: FetchTable.Order, because cause: Cause) {
+    /// Carries out one order. Its fetch may have ended since the order was given.
+    private func perform(_ order: FetchTable.Order, of batch: Batch) {
         switch order {
-        case .command(let command, let id):
-            // The fetch may have ended since the order was given.
-            if let fetch = fetches[id] { perform(command, for: fetch) }
-        case .effect(.notify(let event), let id): id.flatMap { fetches[$0] }.map { notify(event, of: $0) }
-        case .effect(.audit(let record), let id): id.flatMap { fetches[$0] }.map { audit.record(record, of: $0) }
-        case .effect(.report(let verdict), let id):
-            id.flatMap { fetches[$0] }.map { desks.questions.record(verdict, of: $0) }
-        case .effect(.store(let credential, let pattern), _):
-            desks.keyring.storeAccepted(credential, for: pattern, cause)
-        case .effect(.remove(let item, let credential), _): desks.keyring.discard(item, ifStill: credential, cause)
-        case .effect(.announce(let change), _): clients.announce(change, cause)
-        case .effect(.closeConnections(let identity), _): ports.transfers.forget(identity)
-        case .effect(.storeTrust(let keys), _): ports.trust?.store(keys)
-        case .effect(.storeGrants(let standing), _): ports.grants?.store(standing)
+        case .command(let command, let id): if let fetch = fetches[id] { perform(command, for: fetch) }
+        case .effect(let effect, let id):
+            perform(effect, for: id.flatMap { fetches[$0] }, because: id.flatMap { batch.causes[$0] } ?? batch.cause)
+        }
+    }
+
+    private func perform(_ effect: FetchEffect, for fetch: RunningFetch?, because cause: Cause) {
+        switch effect {
+        case .notify(let event): if let fetch { notify(event, of: fetch) }
+        case .audit(let record): if let fetch { audit.record(record, of: fetch) }
+        case .report(let verdict): if let fetch { desks.questions.record(verdict, of: fetch) }
+        case .store(let credential, let pattern): desks.keyring.storeAccepted(credential, for: pattern, cause)
+        case .remove(let item, let credential): desks.keyring.discard(item, ifStill: credential, cause)
+        case .announce(let change): clients.announce(change, cause)
+        case .closeConnections(let identity): ports.transfers.forget(identity)
+        case .storeTrust(let keys): ports.trust?.store(keys)
+        case .storeGrants(let standing): ports.grants?.store(standing)
         }
     }
 
@@ -221,6 +223,16 @@ final class FetchRouter {
             if let transfer = fetch.transfer { ports.transfers.cancel(transfer) }
         }
         perform(table.abort(fetches.map(\.id), failure, environment))
+    }
+}
+
+extension FetchEffect {
+    /// Whether the audit log and the clients are told of the change and its cause.
+    fileprivate var isAnnounced: Bool {
+        switch self {
+        case .store, .remove, .announce: true
+        case .notify, .audit, .report, .closeConnections, .storeTrust, .storeGrants: false
+        }
     }
 }
 

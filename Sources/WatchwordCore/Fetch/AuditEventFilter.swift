@@ -6,24 +6,6 @@ public import WatchwordProtocol
 ///
 /// All times are monotonic.
 public struct AuditEventFilter: Sendable {
-    private struct Use: Hashable {
-        let kind: AuditEvent.Kind
-        let client: AuditEvent.Client?
-        let origin: Origin
-        let space: SpacePattern
-        let user: ExactText?
-        let source: CredentialSource
-
-        /// Hashes only a few members, since this runs for every fetch. Comparing equal values is fast because they
-        /// usually share the storage of their strings.
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(client?.pid)
-            hasher.combine(origin.port)
-            hasher.combine(source)
-            hasher.combine(space.realm)
-        }
-    }
-
     /// Identifies the questions, the answers or the refusals of one client.
     private struct Talk: Hashable {
         let kind: AuditEvent.Kind
@@ -87,7 +69,8 @@ public struct AuditEventFilter: Sendable {
     /// counted as a single event.
     static let maxDistinctPerClient = 32
 
-    private var uses: [Use: Told] = [:]
+    /// The uses of logins and certificates, by `hash(of:by:)`.
+    private var uses: [Int: Told] = [:]
     private var talks: [Talk: Events] = [:]
 
     public init() {}
@@ -95,24 +78,33 @@ public struct AuditEventFilter: Sendable {
     /// Returns the number of uses that the record stands for: this one, and those suppressed since the previous record.
     /// Returns `nil` if the record is to be suppressed.
     public mutating func count(_ record: AuditRecord, by client: AuditEvent.Client?, now: Duration) -> Int? {
-        let kind: AuditEvent.Kind
+        let use: Int
         switch record.kind {
-        case .credentialUsed, .credentialRefused: kind = .credentialUsed
-        case .certificateUsed, .certificateRefused: kind = .certificateUsed
-        default: return 1
-        }
-        let use = Use(
-            kind: kind, client: client, origin: record.origin, space: record.space, user: record.user,
-            source: record.source)
-        guard record.kind == kind else {
-            // The next use is a new attempt, and is recorded.
-            uses[use] = nil
+        case .credentialUsed, .certificateUsed: use = Self.hash(of: record, by: client, as: record.kind)
+        // The next use is a new attempt, and is recorded.
+        case .credentialRefused:
+            uses[Self.hash(of: record, by: client, as: .credentialUsed)] = nil
             return 1
+        case .certificateRefused:
+            uses[Self.hash(of: record, by: client, as: .certificateUsed)] = nil
+            return 1
+        default: return 1
         }
         if uses.count >= Self.mostUses { uses = uses.filter { $0.value.isCurrent(now) } }
         // Duplicate records are better than unbounded memory.
         if uses.count >= Self.mostUses { uses = [:] }
         return uses[use].count(now)
+    }
+
+    private static func hash(of record: AuditRecord, by client: AuditEvent.Client?, as kind: AuditEvent.Kind) -> Int {
+        var hasher = Hasher()
+        hasher.combine(kind)
+        hasher.combine(client)
+        hasher.combine(record.origin)
+        hasher.combine(record.space)
+        hasher.combine(record.user)
+        hasher.combine(record.source)
+        return hasher.finalize()
     }
 
     /// Returns the number of events that a question, an answer or a refusal stands for, or `nil` if it is to be

@@ -3,7 +3,6 @@ public import WatchwordProtocol
 /// A use, acceptance or refusal of a credential or certificate in a fetch, for the audit log. Contains no secret.
 public struct AuditRecord: Sendable, Equatable {
     public var kind: AuditEvent.Kind
-    public var fetch: FetchID
     /// The origin of the request.
     public var origin: Origin
     public var space: SpacePattern

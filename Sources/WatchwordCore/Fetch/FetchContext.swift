@@ -36,11 +36,13 @@ struct FetchContext: Sendable {
     }
 }
 
-/// Effects collected during one event, besides the next step of the fetch.
+/// What the current event has ordered so far.
 struct FetchOutbox: Sendable {
+    /// In the order in which they are carried out. Audit records and verdicts come before the command of their fetch, while
+    /// it exists.
+    private(set) var orders: [FetchTable.Order] = []
+    /// Those that follow `orders`.
     var effects: [FetchEffect] = []
-    var auditRecords: [AuditRecord] = []
-    var verdicts: [LoginVerdict] = []
     /// The waiting fetches whose deadline has changed.
     var postponed: [FetchID] = []
 
@@ -50,12 +52,10 @@ struct FetchOutbox: Sendable {
         return postponed
     }
 
-    /// Removes the audit records and verdicts, and returns the orders for them.
-    mutating func takeReports() -> [FetchTable.Order] {
-        defer { (auditRecords, verdicts) = ([], []) }
-        var orders: [FetchTable.Order] = []
-        for record in auditRecords { orders.append(.effect(.audit(record), of: record.fetch)) }
-        for verdict in verdicts { orders.append(.effect(.report(verdict), of: verdict.fetch)) }
+    mutating func add(_ order: FetchTable.Order) { orders.append(order) }
+
+    mutating func takeOrders() -> [FetchTable.Order] {
+        defer { orders = [] }
         return orders
     }
 }

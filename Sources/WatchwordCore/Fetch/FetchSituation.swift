@@ -239,15 +239,15 @@ struct FetchSituation: Sendable {
         _ kind: AuditEvent.Kind, _ space: ProtectionSpace, _ user: ExactText?, _ source: CredentialSource,
         _ persistence: Persistence?, _ context: inout FetchContext
     ) {
-        context.outbox.auditRecords.append(
-            AuditRecord(
-                kind: kind, fetch: intent.id, origin: chain.origin, space: SpacePattern(space), user: user,
-                source: source, persistence: persistence))
+        let record = AuditRecord(
+            kind: kind, origin: chain.origin, space: SpacePattern(space), user: user, source: source,
+            persistence: persistence)
+        context.outbox.add(.effect(.audit(record), of: intent.id))
     }
 
     /// Reports the outcome of a login to the client that supplied it.
     func report(_ space: ProtectionSpace, _ user: ExactText?, isAccepted: Bool, _ context: inout FetchContext) {
-        context.outbox.verdicts.append(
-            LoginVerdict(fetch: intent.id, space: space, isAccepted: isAccepted, user: user))
+        let verdict = LoginVerdict(space: space, isAccepted: isAccepted, user: user)
+        context.outbox.add(.effect(.report(verdict), of: intent.id))
     }
 }

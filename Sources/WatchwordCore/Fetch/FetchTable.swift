@@ -114,9 +114,8 @@ public struct FetchTable: Sendable {
     /// Reports that the last `ask` or `confirm` is queued behind the questions of other fetches.
     public mutating func queued(_ id: FetchID, _ environment: FetchEnvironment) -> [Order] {
         machines[id]?.queued(now: environment.now)
-        var orders: [Order] = []
-        notifyWait(of: id, to: &orders)
-        return orders
+        notifyWait(of: id)
+        return context.outbox.takeOrders()
     }
 
     /// Reports that the queued `ask` or `confirm` has been delivered.
@@ -177,22 +176,22 @@ public struct FetchTable: Sendable {
 
     // MARK: Waiting
 
-    private func notifyWait(of id: FetchID, to orders: inout [Order]) {
+    private mutating func notifyWait(of id: FetchID) {
         guard let wait = wait(of: id) else { return }
-        orders.append(.effect(.notify(.waiting(wait)), of: id))
+        context.outbox.add(.effect(.notify(.waiting(wait)), of: id))
     }
 
     /// Updates the wait reason (whether a person is being asked) of all fetches that wait for a lease of this one, and
     /// of the fetches that wait for those.
-    private mutating func recordActivity(of id: FetchID, isAsking: Bool, _ now: Duration, to orders: inout [Order]) {
+    private mutating func recordActivity(of id: FetchID, isAsking: Bool, _ now: Duration) {
         guard !context.queues.isEmpty, let place = machines.index(forKey: id) else { return }
         let held = machines.values[place].logins.search.situation.leases.all
         if held.isEmpty { return }
         let isAsking = isAsking || wait(of: id)?.reason == .question
         for key in held {
             for waiter in context.queues.recordActivity(in: key, of: id, isAsking ? .question : .trial, now) {
-                notifyWait(of: waiter, to: &orders)
-                recordActivity(of: waiter, isAsking: false, now, to: &orders)
+                notifyWait(of: waiter)
+                recordActivity(of: waiter, isAsking: false, now)
             }
         }
     }
@@ -211,36 +210,32 @@ public struct FetchTable: Sendable {
         _ event: Event
     ) -> [Order] {
         context.environment = environment
-        var orders: [Order] = []
-        if let step = handle(event, id) { append(step, of: id, environment.now, to: &orders) }
+        if let step = handle(event, id) { add(step, of: id) }
         var effects = takeOrders(of: id)
         var wakes = context.queues.takeWakes()[...]
         while let wake = wakes.popFirst() {
             guard let next = handle(.resumed(wake), wake.fetch) else { continue }
-            append(next, of: wake.fetch, environment.now, to: &orders)
+            add(next, of: wake.fetch)
             effects += takeOrders(of: wake.fetch)
             wakes += context.queues.takeWakes()
         }
         for waiter in context.outbox.takePostponed() where machines[waiter]?.isWaiting == true {
-            orders.append(.command(.wait, for: waiter))
+            context.outbox.add(.command(.wait, for: waiter))
         }
-        // Records and verdicts come first, while the fetches and clients that they refer to still exist.
-        var all = context.outbox.takeReports()
-        all += orders
-        if !effects.isEmpty { all += effects }
-        return all
+        let orders = context.outbox.takeOrders()
+        return effects.isEmpty ? orders : orders + effects
     }
 
-    private mutating func append(_ step: FetchStep, of id: FetchID, _ now: Duration, to orders: inout [Order]) {
-        for event in step.events { orders.append(.effect(.notify(event), of: id)) }
-        if case .wait = step.command { notifyWait(of: id, to: &orders) }
-        recordActivity(of: id, isAsking: step.command.asksPeople, now, to: &orders)
+    private mutating func add(_ step: FetchStep, of id: FetchID) {
+        for event in step.events { context.outbox.add(.effect(.notify(event), of: id)) }
+        if case .wait = step.command { notifyWait(of: id) }
+        recordActivity(of: id, isAsking: step.command.asksPeople, context.now)
         switch step.command {
         case .finish, .fail: machines[id] = nil
         case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .obtainToken, .findUpstreams, .wait, .needBody:
             break
         }
-        orders.append(.command(step.command, for: id))
+        context.outbox.add(.command(step.command, for: id))
         if machines.isEmpty { context.refusals.forget() }
     }
 }

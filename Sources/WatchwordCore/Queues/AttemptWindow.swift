@@ -123,12 +123,13 @@ struct AttemptWindow: Sendable {
     mutating func accept(_ fetch: FetchID, waiting: Int, since: Duration, most: Int, now: Duration) {
         guard let index = index(of: fetch) else { return }
         let sentAt = requests[index].sentAt
+        requests.remove(at: index)
         // Requests that were sent earlier were sent before any later change of the password.
-        for earlier in requests.indices[...index] {
+        for earlier in requests.indices[..<index].reversed() {
             requests[earlier].isAtRisk = false
             requests[earlier].isUnclear = false
+            if requests[earlier].endedAt != nil { requests.remove(at: earlier) }
         }
-        requests.removeAll { $0.fetch == fetch || !$0.isAtRisk && $0.endedAt != nil }
         note(provenAt: sentAt)
         let current = capacity(now)
         let grows = waiting > 0 && sentAt >= since
@@ -161,7 +162,7 @@ struct AttemptWindow: Sendable {
 
     /// Forgets requests that ended long ago.
     mutating func expire(now: Duration) {
-        requests = requests.filter { endOfMemory($0).map { now < $0 } ?? true }
+        if !requests.isEmpty { requests = requests.filter { endOfMemory($0).map { now < $0 } ?? true } }
         if hasLapsed(now) { limit = 0 }
     }
 

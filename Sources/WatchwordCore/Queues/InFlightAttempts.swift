@@ -91,7 +91,8 @@ struct InFlightAttempts: Sendable {
     }
 
     private mutating func record(_ fetch: FetchID, at challenger: Challenger) {
-        if sites[fetch]?.contains(challenger) != true { sites[fetch, default: []].append(challenger) }
+        guard let place = sites.index(forKey: fetch) else { return sites[fetch] = [challenger] }
+        if !sites.values[place].contains(challenger) { sites.values[place].append(challenger) }
     }
 
     // MARK: Verdicts
@@ -103,7 +104,9 @@ struct InFlightAttempts: Sendable {
         guard let space else {
             return known.flatMap { challenger in end(by: fetch, at: challenger, verdict, now) { _ in true } }
         }
-        return end(by: fetch, at: Challenger(space), verdict, now) { space.mayBe($0.space) }
+        let challenger = Challenger(space)
+        guard known.contains(challenger) else { return [] }
+        return end(by: fetch, at: challenger, verdict, now) { space.mayBe($0.space) }
     }
 
     private mutating func end(
@@ -116,9 +119,12 @@ struct InFlightAttempts: Sendable {
             let woken = meant.map { attempts.end(fetch, at: $0, verdict, isFull: isFull, now) } ?? []
             return (woken, !attempts.contains { $0.window.hasSent(fetch) })
         }
-        if isOver {
-            sites[fetch]?.removeAll { $0 == challenger }
-            if sites[fetch]?.isEmpty == true { sites[fetch] = nil }
+        if isOver, let place = sites.index(forKey: fetch) {
+            if sites.values[place].count == 1 {
+                sites.remove(at: place)
+            } else {
+                sites.values[place].removeAll { $0 == challenger }
+            }
         }
         for waiter in woken {
             waits[waiter.fetch] = nil
@@ -207,9 +213,8 @@ extension [InFlightAttempts.InFlightAttempt] {
     fileprivate mutating func end(
         _ fetch: FetchID, at index: Int, _ verdict: InFlightAttempts.Verdict, isFull: Bool, _ now: Duration
     ) -> [InFlightAttempts.Woken] {
-        let login = self[index].login
         switch verdict {
-        case .refused: return refuse(login)
+        case .refused: return refuse(self[index].login)
         case .accepted(let most):
             let (waiting, since) = (self[index].waiters.count, self[index].waitingSince)
             self[index].window.accept(fetch, waiting: waiting, since: since, most: most, now: now)
@@ -220,7 +225,7 @@ extension [InFlightAttempts.InFlightAttempt] {
         case .lost: self[index].window.lose(fetch, now: now)
         case .none: self[index].window.end(fetch)
         }
-        let woken = admit(beside: login, now)
+        let woken = contains { !$0.waiters.isEmpty } ? admit(beside: self[index].login, now) : []
         removeAll { $0.isIdle || isFull && $0.waiters.isEmpty && !$0.window.hasOpen }
         return woken
     }

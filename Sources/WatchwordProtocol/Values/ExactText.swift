@@ -48,7 +48,7 @@ extension ExactText: Hashable {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    fileprivate func hasPrefix(_ prefix: UnsafeBufferPointer<UInt8>) -> Bool {
+    func hasPrefix(_ prefix: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let start = baseAddress, let other = prefix.baseAddress else { return prefix.isEmpty }
         return prefix.count <= count && memcmp(start, other, prefix.count) == 0
     }

@@ -20,14 +20,18 @@ public enum HiddenSegments {
 
     /// Whether every server reads the path in the same way.
     static func isPlain(_ path: ExactText) -> Bool {
-        var previous = UInt8(ascii: " ")
-        return path.utf8.allSatisfy { byte in
-            defer { previous = byte }
-            switch byte {
-            case UInt8(ascii: "%"), UInt8(ascii: ";"), UInt8(ascii: "\\"), 0x80...: return false
-            case UInt8(ascii: "/"), UInt8(ascii: "."): return previous != UInt8(ascii: "/")
-            default: return true
+        path.string.withBytes { bytes in
+            if bytes.first == UInt8(ascii: ".") { return false }
+            var previous = UInt8(ascii: " ")
+            for byte in bytes {
+                switch byte {
+                case UInt8(ascii: "%"), UInt8(ascii: ";"), UInt8(ascii: "\\"), 0x80...: return false
+                case UInt8(ascii: "/"), UInt8(ascii: "."): if previous == UInt8(ascii: "/") { return false }
+                default: break
+                }
+                previous = byte
             }
+            return true
         }
     }
 
@@ -61,10 +65,7 @@ public enum HiddenSegments {
 
     /// Whether a server might find a segment `..` in the path. Also returns `true` for a path that is encoded more often.
     public static func leadUp(in path: ExactText) -> Bool {
-        let isPlain = path.utf8.allSatisfy {
-            $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "\\")
-        }
-        if isPlain { return path.utf8.contains(UInt8(ascii: ".")) && hasDoubleDot(Array(path.utf8)) }
+        if isPlain(path) { return false }
         guard let readings = readings(of: path) else { return true }
         return readings.contains { hasDoubleDot($0) }
     }

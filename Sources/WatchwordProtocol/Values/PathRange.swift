@@ -22,7 +22,13 @@ public struct PathRange: Sendable, Hashable {
     /// Whether `requested` equals `path` or is below it, in whatever equivalent form it is written (RFC 3986 section 6.2.2).
     public static func path(_ path: ExactText, covers requested: ExactText) -> Bool {  // guard: keyring-path
         let (path, requested) = (normal(path), normal(requested))
-        return requested == path || requested.hasPrefix(path.hasSuffix("/") ? path : "\(path)/")
+        return path.string.withBytes { path in
+            requested.string.withBytes { requested in
+                guard requested.hasPrefix(path) else { return false }
+                let isWhole = path.count == requested.count || path.last == UInt8(ascii: "/")
+                return isWhole || requested[path.count] == UInt8(ascii: "/")
+            }
+        }
     }
 
     /// Whether a server might read `requested` as `path` or a path below it: it may decode both paths more often, join their
