@@ -213,11 +213,23 @@ extension UnsafeRawBufferPointer {
             if any(needEscape) { break }
             index += Bytes.scalarCount
         }
+        if index + 8 <= count, !loadUnaligned(fromByteOffset: index, as: UInt64.self).hasByteToEscape { index += 8 }
         while index < count {
             let byte = self[index]
             if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return index }
             index += 1
         }
         return nil
+    }
+}
+
+extension UInt64 {
+    /// Whether one of the eight bytes must be escaped, or is not ASCII. Subtracting from a byte below the subtrahend borrows into
+    /// its highest bit.
+    fileprivate var hasByteToEscape: Bool {
+        let (ones, highest): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+        func equalTo(_ byte: UInt8) -> UInt64 { (self ^ ones &* UInt64(byte)) &- ones }
+        let control = self &- ones &* 0x20
+        return (self | control | equalTo(UInt8(ascii: "\"")) | equalTo(UInt8(ascii: "\\"))) & highest != 0
     }
 }

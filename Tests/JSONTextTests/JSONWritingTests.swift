@@ -63,6 +63,18 @@ struct JSONWritingTests {
         #expect(written(json) == text)
     }
 
+    /// Texts are searched sixteen and eight bytes at a time.
+    @Test(arguments: 0..<40)
+    func eachCharacterIsEscapedAtEachPosition(position: Int) throws {
+        for value in UInt8.min...UInt8.max {
+            let (start, end) = (String(repeating: "a", count: position), String(repeating: "b", count: 39 - position))
+            let text = start + String(Unicode.Scalar(value)) + end
+            let written = JSON.string(text).serialized()
+            #expect(try JSON.parse(written, limits: JSONLimits(depth: 1, values: 1)).string == text)
+            #expect(!written.contains { $0 < 0x20 })
+        }
+    }
+
     @Test func writingStaysWithinItsMemory() {
         let json: JSON = ["a": "é\n", "b": [1, .null]]
         let count = json.serializedCount

@@ -50,9 +50,9 @@ public struct FetchPlan: Sendable, Equatable {
     public var needsNewConnection = false
     public var interaction: Interaction
     /// The handler of this fetch alone, which is asked before the client.
-    public var handler: Subscription?
+    @IndirectOptional public var handler: Subscription?
     /// The client's subscription to challenges; `nil` if it has none, or is not to be asked about this fetch.
-    public var subscription: Subscription?
+    @IndirectOptional public var subscription: Subscription?
     public var useStorage: Bool
     /// Whether the fetch is barred from stored credentials and from the user's files and tokens.
     public var isRestricted = false {

@@ -7,9 +7,9 @@ struct LoginResolution: Sendable {
     /// When the last request was sent.
     var sentAt = Duration.zero
     /// The question that the last connection-level login (NTLM, Negotiate) of this hop answers.
-    var handshakeQuestion: Question?
+    @IndirectOptional var handshakeQuestion: Question?
     /// The question that a login answers which the server has answered without a challenge before.
-    var withheldQuestion: Question?
+    @IndirectOptional var withheldQuestion: Question?
 
     init(_ intent: FetchIntent) { search = CredentialSearch(situation: FetchSituation(intent)) }
 

@@ -15,7 +15,7 @@ public struct TransferRequest: Sendable, Equatable {
     public var cookies: [Secret] = []
     public var body: RequestBody?
     /// The proxy to use; `nil` for none.
-    public var proxy: ProxyRequest?
+    @IndirectOptional public var proxy: ProxyRequest?
     /// The addresses to which no connection is made; existing connections to them are not used either.
     public var deniedAddresses = AddressRules()
     /// The time limit for the whole exchange, including name resolution and connecting.
@@ -23,19 +23,19 @@ public struct TransferRequest: Sendable, Equatable {
     public var identity = ConnectionIdentity.none
     public var trust = TrustPolicy.verify
     /// Used when the server requests a certificate; requires an identity.
-    public var clientCertificate: ClientCertificate?
+    @IndirectOptional public var clientCertificate: ClientCertificate?
     /// Whether to fail before the request is sent, with cause `clientCertificateRequired`, if the server requests a
     /// certificate and there is none. Requires an identity.
     public var refusesCertificateRequest = false
     /// Whether to open a new connection even if one can be reused, so that the login is performed again.
     public var needsNewConnection = false
     /// The connection-level login. Requires an identity, and replaces `authorization` or `proxy.authorization`.
-    public var handshake: Handshake?
+    @IndirectOptional public var handshake: Handshake?
     /// The Digest proofs to check for a response whose body is streamed, stored in a file or decoded; the transfer fails with
     /// cause `serverProofWrong` if one is wrong. For any other response the caller checks the proofs.
     public var proofs: [ResponseProof] = []
     /// The connection-level login at the proxy, if `handshake` is for the origin.
-    public var proxyHandshake: Handshake?
+    @IndirectOptional public var proxyHandshake: Handshake?
 
     public init(
         url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil,

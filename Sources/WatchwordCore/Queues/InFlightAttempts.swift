@@ -91,7 +91,10 @@ struct InFlightAttempts: Sendable {
     }
 
     private mutating func record(_ fetch: FetchID, at challenger: Challenger) {
-        guard let place = sites.index(forKey: fetch) else { return sites[fetch] = [challenger] }
+        guard let place = sites.index(forKey: fetch) else {
+            sites[fetch] = [challenger]
+            return
+        }
         if !sites.values[place].contains(challenger) { sites.values[place].append(challenger) }
     }
 

@@ -23,7 +23,7 @@ public struct FetchURL: Sendable, Hashable {
         self.origin = origin
         self.path = path
         self.query = query
-        text = String(joining: origin.text, path.string, query == nil ? "" : "?", query ?? "")
+        text = origin.text(before: path.string, query)
         let isSent = received?.utf8.first == UInt8(ascii: "/") && received != Self.target(path, query)
         self.received = isSent ? received : nil
         isAmbiguous =
@@ -77,7 +77,15 @@ public struct Origin: Sendable, Hashable {
     }
 
     /// The form in a URL, without the default port of the scheme.
-    public var text: String { String(joining: scheme == .https ? "https://" : "http://", authority) }
+    public var text: String { text(before: "", nil) }
+
+    /// Returns the text of a URL at this origin.
+    fileprivate func text(before path: String, _ query: String?) -> String {
+        let hasPort = port != scheme.defaultPort
+        return String(
+            joining: scheme == .https ? "https://" : "http://", host.string, hasPort ? ":" : "",
+            hasPort ? String(port) : "", path, query == nil ? "" : "?", query ?? "")
+    }
 
     /// Host and port, without the default port of the scheme.
     public var authority: String {

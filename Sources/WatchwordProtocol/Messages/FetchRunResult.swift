@@ -102,8 +102,8 @@ extension FetchRunResult: JSONWritable {
         if !reason.isEmpty { writer.member("reason", reason.readable) }
         writer.member("url", url)
         writer.member("httpVersion", httpVersion)
-        writer.member("headers", headers)
-        if let raw = headers.rawBytes(reason: reason) { writer.member("rawBytes", raw) }
+        let hasMarks = writer.member("headers", headers)
+        if hasMarks || reason.isMarked, let raw = headers.rawBytes(reason: reason) { writer.member("rawBytes", raw) }
         if let body {
             writer.name("body")
             body.write(to: &writer, fetchID)

@@ -281,8 +281,9 @@ extension Challenge.FailureResponse {
 }
 
 extension JSONWriter {
-    /// Writes the fields as a list of pairs.
-    mutating func member(_ name: StaticString, _ fields: [HeaderField]) {
+    /// Writes the fields as a list of pairs. Returns whether some of them contain bytes that are not UTF-8.
+    mutating func member(_ name: StaticString, _ fields: [HeaderField]) -> Bool {
+        var hasMarks = false
         self.name(name)
         beginArray()
         for field in fields {
@@ -291,10 +292,13 @@ extension JSONWriter {
             separate()
             append(field.name.readable)
             separate()
-            append(field.value.readable)
+            let isMarked = field.value.isMarked
+            append(isMarked ? field.value.readable : field.value)
+            hasMarks = hasMarks || isMarked
             endArray()
         }
         endArray()
+        return hasMarks
     }
 }
 
