@@ -61,12 +61,8 @@ def run(broker, *arguments):
         [program("watchword"), *arguments], env=broker.environment, capture_output=True, timeout=30, start_new_session=True)
 
 
-def say(terminal, prompt, *lines):
-    """Types one line at each prompt: text typed before a prompt is not an answer to it."""
-    for line in lines:
-        terminal.expect(prompt)
-        terminal.shown = b"" if line is not lines[-1] else terminal.shown
-        terminal.type(line + "\n")
+URL = "https://intranet.test:8443/"
+REJECT = {"action": "reject"}
 
 
 @pytest.mark.parametrize("typed, persistence", [
@@ -75,86 +71,57 @@ def test_a_certificate_is_shown_and_accepted(broker, typed, persistence):
     plan = Trust("selfSigned", "hostMismatch")
     scripted = broker(plan)
     scripted.environment["TZ"] = "Europe/Berlin"
-    terminal = scripted.at_terminal("fetch", "https://intranet.test:8443/")
-    terminal.expect("Accept it? fetch/session/always/NO: ")
-    for text in [
-        b"https://intranet.test:8443 presents a certificate that is not trusted", b"is self-signed", b"for another host",
-        b"CN=intranet.test", b"CN=Some authority", b"2026-01-01T01:00:00+01:00 to 2027-01-01T01:00:00+01:00", b"DNS:a9.test, and 2 more",
-        b":".join([b"AB"] * 32), b":".join([b"0C"] * 32),
-    ]:
-        assert text in terminal.shown, terminal.shown
-    assert b"DNS:a10.test" not in terminal.shown and b"key has changed" not in terminal.shown
-    say(terminal, "Accept it? ", *typed.split("\n"))
+    terminal = scripted.at_terminal("fetch", URL)
+    terminal.expect(
+        "https://intranet.test:8443 presents a certificate that is not trusted", "is self-signed", "for another host", "CN=intranet.test",
+        "CN=Some authority", "2026-01-01T01:00:00+01:00 to 2027-01-01T01:00:00+01:00", "DNS:a9.test, and 2 more", ":".join(["AB"] * 32),
+        ":".join(["0C"] * 32))
+    for count, line in enumerate(typed.split("\n"), 1):
+        # Text typed before a prompt is not an answer to it.
+        terminal.expect("Accept it? fetch/session/always/NO: ", times=count)
+        terminal.type(line + "\n")
     assert terminal.end() == 0 and b"done" in terminal.shown
+    assert b"DNS:a10.test" not in terminal.shown and b"key has changed" not in terminal.shown
     assert plan.answers == [accepted(persistence)] and plan.can == {"answer": True}
 
 
-def test_a_certificate_without_names_is_not_said_to_be_for_another_host(broker):
-    terminal = broker(Trust("hostMismatch", leaf={**LEAF, "subjectAltNames": []})).at_terminal("fetch", "https://intranet.test:8443/")
-    terminal.expect("NO: ")
-    assert b"It does not name any host." in terminal.shown and b"another host" not in terminal.shown
-    terminal.type("n\n")
-    terminal.end()
+@pytest.mark.parametrize("plan, options, lines, code, answers, shown, hidden", [
+    *((Trust("expired"), [], {"NO: ": line}, 60, [REJECT], ["It has expired.", "is not trusted."], []) for line in ("", "no", "N")),
+    (Trust("hostMismatch", leaf={**LEAF, "subjectAltNames": []}), [], {"NO: ": "n"}, 60, [REJECT], ["It does not name any host."], ["another host"]),
+    (Trust("expired", persistenceAllowed=["none"]), [], {"it? fetch/NO: ": "always", "always\r\nAccept it? fetch/NO: ": "fetch"}, 0,
+     [accepted("none")], ["It has expired."], []),
+    # A certificate has no effect on the terminal.
+    (Trust("a\x1b[2J", leaf={**LEAF, "subject": "CN=\x1b[2Jevil", "subjectAltNames": ["DNS:\x1b[A"]}), [], {"NO: ": ""}, 60,
+     [REJECT], ["evil"], ["\x1b"]),
+    (Trust("untrustedIssuer"), ["-k"], {}, 0, [accepted("none")], [":".join(["0C"] * 32), "because of -k"], ["Accept it?"]),
+    (Trust("selfSigned", "changed"), ["-k"], {"NO: ": ""}, 60, [REJECT], ["key has changed"], []),
+    (Trust("selfSigned", "revoked"), ["-k"], {"NO: ": ""}, 60, [REJECT], ["has revoked"], []),
+    (Trust("selfSigned"), ["--pinnedpubkey", PIN], {}, 90, [], ["does not match --pinnedpubkey"], [])], ids=range(10))
+def test_a_decision_about_a_certificate(broker, plan, options, lines, code, answers, shown, hidden):
+    terminal = broker(plan).at_terminal("fetch", *options, URL)
+    terminal.answer(lines)
+    assert terminal.end() == code and plan.answers == answers
+    assert all(text.encode() in terminal.shown for text in shown) and not any(text.encode() in terminal.shown for text in hidden)
+    assert plan.can == {"answer": "--pinnedpubkey" not in options}
+    if "--pinnedpubkey" in options:
+        assert plan.params["tls"] == {"trust": "always", "pin": {"type": "trust", "spkiSha256": "0c" * 32, "persistence": "none"}}
 
 
-@pytest.mark.parametrize("typed", ["\n", "no\n", "N\n", "\x04"])
-def test_the_default_answer_is_no(broker, typed):
+def test_the_end_of_input_is_no(broker):
     plan = Trust("expired")
-    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
-    terminal.expect("It has expired.", "NO: ")
-    terminal.type(typed)
-    assert terminal.end() == 60 and b"is not trusted." in terminal.shown
-    assert plan.answers == [{"action": "reject"}]
-
-
-def test_only_possible_persistence_is_offered(broker):
-    plan = Trust("expired", persistenceAllowed=["none"])
-    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
-    terminal.expect("Accept it? fetch/NO: ")
-    say(terminal, "Accept it? ", "always", "fetch")
-    assert terminal.end() == 0 and plan.answers == [accepted("none")]
-
-
-def test_text_of_a_certificate_has_no_effect_on_the_terminal(broker):
-    plan = Trust("a\x1b[2J", leaf={**LEAF, "subject": "CN=\x1b[2Jevil", "subjectAltNames": ["DNS:\x1b[A"]})
-    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
-    terminal.answer({"NO: ": ""})
-    terminal.end()
-    assert b"\x1b" not in terminal.shown and b"evil" in terminal.shown
-
-
-def test_k_shows_and_accepts_for_the_fetch(broker):
-    plan = Trust("untrustedIssuer")
-    terminal = broker(plan).at_terminal("fetch", "-k", "https://intranet.test:8443/")
-    assert terminal.end() == 0
-    assert b":".join([b"0C"] * 32) in terminal.shown and b"because of -k" in terminal.shown and b"Accept it?" not in terminal.shown
-    assert plan.answers == [accepted("none")]
-
-
-@pytest.mark.parametrize("problem, words", [("changed", "key has changed"), ("revoked", "has revoked")])
-def test_k_does_not_accept_grave_problems(broker, problem, words):
-    plan = Trust("selfSigned", problem)
-    terminal = broker(plan).at_terminal("fetch", "-k", "https://intranet.test:8443/")
-    terminal.expect(words)
-    terminal.answer({"NO: ": ""})
-    assert terminal.end() == 60 and plan.answers == [{"action": "reject"}]
+    terminal = broker(plan).at_terminal("fetch", URL)
+    terminal.expect("NO: ")
+    terminal.type("\x04")
+    assert terminal.end() == 60 and plan.answers == [REJECT]
 
 
 @pytest.mark.parametrize("options, methods", [([], []), (["-k"], ["serverTrust"])])
 def test_without_a_terminal_only_agents_receive_questions_about_certificates(broker, options, methods):
     started = broker(Trust("selfSigned"))
-    assert run(started, "fetch", *options, "https://intranet.test:8443/").returncode == 60
+    assert run(started, "fetch", *options, URL).returncode == 60
     subscription = dict(started.called)["auth/subscribe"]
     assert set(subscription.pop("methods")) == {"httpBasic", "httpDigest", "ntlm", "negotiate", "bearer", "other", *methods}
     assert subscription == {"asksCanAuthenticate": True, "asksNeedBody": True}
-
-
-def test_a_pin_is_the_only_decision(broker):
-    plan = Trust("selfSigned")
-    terminal = broker(plan).at_terminal("fetch", "--pinnedpubkey", PIN, "https://intranet.test:8443/")
-    assert terminal.end() == 90 and b"does not match --pinnedpubkey" in terminal.shown
-    assert plan.can == {"answer": False}
-    assert plan.params["tls"] == {"trust": "always", "pin": {"type": "trust", "spkiSha256": "0c" * 32, "persistence": "none"}}
 
 
 # Client certificates
@@ -178,7 +145,7 @@ class Certificate:
 
 def test_a_client_certificate_is_asked_for(broker, tmp_path):
     plan = Certificate("passphraseWrong")
-    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
+    terminal = broker(plan).at_terminal("fetch", URL)
     terminal.expect("requests a client certificate", "Certificate (file, or pkcs11: URI): ")
     assert b"CN=Test authority" in terminal.shown and b"CN=Other" in terminal.shown
     terminal.type("~/me.pem\n")
@@ -195,7 +162,7 @@ def test_a_client_certificate_is_asked_for(broker, tmp_path):
 @pytest.mark.parametrize("typed", ["\n", "\x04"])
 def test_an_empty_answer_continues_without_a_certificate(broker, typed):
     plan = Certificate()
-    terminal = broker(plan).at_terminal("fetch", "https://intranet.test:8443/")
+    terminal = broker(plan).at_terminal("fetch", URL)
     terminal.expect("URI): ")
     terminal.type(typed)
     assert terminal.end() == 0 and b"Continuing without a certificate." in terminal.shown
@@ -216,7 +183,7 @@ def test_a_certificate_in_the_command(broker, tmp_path):
         plan = Certificate()
         with contextlib.closing(ScriptedBroker(folder, plan)) as started:
             done = subprocess.run(
-                [program("watchword"), "fetch", *words, "--keep", "none", "https://intranet.test:8443/"], env=started.environment,
+                [program("watchword"), "fetch", *words, "--keep", "none", URL], env=started.environment,
                 cwd=tmp_path, capture_output=True, timeout=30, start_new_session=True)
         assert done.returncode == 0, done
         assert plan.params["tls"]["certificate"] == {"type": "certificate", "persistence": "none", **given}
