@@ -7,9 +7,6 @@ from . import audit
 from .bodies import eventually
 from .desktop import AGENT
 
-# The names that a screen reader derives for widgets without an accessible name.
-NAMELESS = ("", "GtkImage", "GtkButton", "GtkToggleButton", "GtkText", "GtkEntry", "GtkPasswordEntry")
-
 
 class RunningAgent:
     """The agent of one broker. It runs on `desktop`, or without one in the given environment."""
@@ -56,14 +53,8 @@ class RunningAgent:
     # Windows
 
     def window(self, title):
-        """Waits for the window, and checks that each of its controls has an accessible name."""
-        found = self.desktop.hear(title, role="frame" if title == "Saved Logins" else "dialog")
-        widgets = [one for one in self.desktop.heard() if one["window"] == title]
-        for one in widgets:
-            if one["focusable"] and one["role"] in ("push button", "text", "password text", "toggle button", "list item"):
-                assert one["name"].strip() not in NAMELESS, f"{one} has no name"
-                assert "_" not in one["name"], one
-        return found
+        """Waits for the window."""
+        return self.desktop.hear(title, role="frame" if title == "Saved Logins" else "dialog")
 
     def no_window(self, title):
         eventually(lambda: title not in self.titles(), lambda: self.desktop.heard())

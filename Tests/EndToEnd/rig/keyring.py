@@ -12,17 +12,13 @@ import subprocess
 import secretstorage
 from jeepney.io.blocking import open_dbus_connection
 
-from rig.waiting import is_ready
+from .desktop import BUS
+from .waiting import is_ready
 
 SERVICE = "org.freedesktop.secrets"
 SCHEMA = "org.gnome.keyring.NetworkPassword"
 # The schema that gnome-keyring reports for an item without one, after it has read the item from its file again.
 NO_SCHEMA = ("xdg:schema", "org.freedesktop.Secret.Generic")
-CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
- "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig><type>session</type><listen>unix:path={folder}/bus</listen><policy context="default">
-<allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy></busconfig>
-"""
 
 
 class Keyring:
@@ -40,7 +36,7 @@ class Keyring:
 
     def start_bus(self):
         configuration = self.folder / "bus.conf"
-        configuration.write_text(CONFIGURATION.format(folder=self.folder))
+        configuration.write_text(BUS.format(folder=self.folder))
         self._launch("dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address")
         return self
 
