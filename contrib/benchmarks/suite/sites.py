@@ -69,8 +69,7 @@ class Sites:
         text = text.replace(listen, listen + others, 1)
         text = text.replace("events {}", "worker_rlimit_nofile 16384; events { worker_connections 8192; }")
         lines = [line.split("access_log")[0] + "access_log off;" if "access_log" in line else line for line in text.split("\n")]
-        lines[-2] = lines[-2].replace("location /staff/", more + " location /staff/")
-        path.write_text("\n".join(lines))
+        path.write_text("\n".join(lines).replace(" location /staff/", more + " location /staff/", 1))
         server.process.send_signal(signal.SIGHUP)
         url = f"http{'s' if is_secure else ''}://{'localhost' if is_secure else '127.0.0.1'}:{server.port}/"
         self._wait_for_reload(server.port, is_secure)
