@@ -1,6 +1,5 @@
 """Uploads through a connection of their own: complete, sent once if possible, and again if necessary."""
 import hashlib
-import http.server
 import os
 import socket
 import threading
@@ -20,68 +19,12 @@ BLOCK = os.urandom(1 << 16)
 LARGE_MEGABYTES = int(os.environ.get("WATCHWORD_TEST_UPLOAD_MEGABYTES", "64"))
 
 
-class UploadServer(http.server.ThreadingHTTPServer):
-    """Accepts PUT; requires no login, or one before the body (if it is announced), or after it. Records what it receives."""
+def upload_server(asks):
+    """Requires no login, or one before the body (if it is announced), or after it."""
+    def answer(request):
+        return response(201) if asks == "never" or request.authorization else response(401, b"", 'WWW-Authenticate: Basic realm="r"')
 
-    daemon_threads = True
-
-    def __init__(self, asks):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.asks, self.bodies, self.refused_early, self.is_called = asks, [], 0, threading.Event()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}/up"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *arguments):
-        pass
-
-    def setup(self):
-        super().setup()
-        self.server.is_called.set()
-
-    def handle_expect_100(self):
-        if self.server.asks == "before" and not self.headers.get("Authorization"):
-            self.server.refused_early += 1
-            self.refuse()
-            return False
-        return super().handle_expect_100()
-
-    def refuse(self):
-        self.send_response(401)
-        self.send_header("WWW-Authenticate", 'Basic realm="r"')
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def parts(self):
-        if self.headers.get("Transfer-Encoding") == "chunked":
-            while count := int(self.rfile.readline(), 16):
-                yield self.rfile.read(count)
-                self.rfile.readline()
-            self.rfile.readline()
-        else:
-            left = int(self.headers["Content-Length"])
-            while left and (part := self.rfile.read(min(left, 1 << 20))):
-                left -= len(part)
-                yield part
-
-    def do_PUT(self):
-        digest, count = hashlib.sha256(), 0
-        for part in self.parts():
-            digest.update(part)
-            count += len(part)
-        login = self.headers.get("Authorization")
-        self.server.bodies.append((count, digest.hexdigest(), login is not None))
-        if self.server.asks != "never" and not login:
-            return self.refuse()
-        self.send_response(201)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+    return uploads.UploadServer(answer, is_late=asks == "after")
 
 
 def send(path, token, count):
@@ -119,14 +62,14 @@ def wanted(count):
 @pytest.mark.parametrize("asks", ["never", "before", "after"])
 def test_an_upload_arrives_complete(stage, asks, size, again):
     count = 6 << 20
-    server = UploadServer(asks)
+    server = stage.server(upload_server(asks))
     body = {"type": "attach"} | ({"sizeBytes": count} if size == "known" else {})
     client = stage.client(answer=lambda params: password_answer("bob", "secret", persistence="none"))
     client.call("auth/subscribe", {"asksNeedBody": again == "needBody"})
     path, asked = client.socket.getpeername(), []
     client.give_body = lambda params: ({"body": body}, lambda: asked.append(send(path, upload.token, count)))
     before = stage.brokers[0].resident_kilobytes
-    upload = Download(client, server.url, method="PUT", body=body)
+    upload = Download(client, server.url + "/up", method="PUT", body=body)
     send(path, upload.token, count)
     assert upload.headers()["status"] == 201
     assert upload.attach().read() == b""
@@ -135,10 +78,9 @@ def test_an_upload_arrives_complete(stage, asks, size, again):
     if asks == "after":
         sent.insert(0, wanted(count) + (False,))
     assert server.bodies == sent
-    assert server.refused_early == (asks == "before")
+    assert server.refused == (asks == "before")
     assert len(asked) == (asks == "after" and again == "needBody")
     assert stage.brokers[0].resident_kilobytes - before < 8 << 10
-    server.shutdown()
 
 
 @pytest.mark.parametrize("scheme", ["httpDigest", "ntlm"])
@@ -164,7 +106,7 @@ def test_a_large_upload_arrives_once_after_its_login(stage, tmp_path, scheme):
     assert upload.headers(seconds=600)["status"] in (200, 201)
     upload.attach().read()
     assert upload.completed()["auth"]["authenticationMethod"] == scheme
-    assert [body[1:] for body in server.bodies if body[1] > 8] == [wanted(count)]
+    assert [body[:2] for body in server.bodies if body[0] > 8] == [wanted(count)]
     assert broker.peak_kilobytes - before < 8 << 10
 
 
@@ -337,7 +279,7 @@ def test_a_server_without_support_for_expect_gets_the_body(stage):
 
 @pytest.mark.parametrize("way", ["cancel", "leave"])
 def test_a_cancelled_upload_leaves_nothing_behind(stage, way):
-    server = UploadServer("never")
+    server = stage.server(upload_server("never"))
     other, client = stage.client(), stage.client()
     other.call("ping")
     path = client.socket.getpeername()
@@ -345,7 +287,7 @@ def test_a_cancelled_upload_leaves_nothing_behind(stage, way):
     attached = Attached(path, upload.token, side="request")
     attached.socket.sendall(BLOCK)
     # Resources that only the first upload of a broker allocates are allocated by now.
-    assert server.is_called.wait(30)
+    eventually(lambda: server.requests, "the server was not called")
     before = stage.brokers[0].descriptors
     if way == "cancel":
         assert upload.cancel()
@@ -357,4 +299,3 @@ def test_a_cancelled_upload_leaves_nothing_behind(stage, way):
         for _ in range(10_000):
             attached.socket.sendall(BLOCK)
     eventually(lambda: stage.brokers[0].descriptors < before, "the broker does not release its descriptors")
-    server.shutdown()

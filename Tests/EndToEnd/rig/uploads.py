@@ -6,14 +6,16 @@ from .scripted import Request, ScriptedServer
 
 
 class UploadServer(ScriptedServer):
-    """`handler` is a check such as DigestCheck or NtlmCheck, called once for each request, before its body.
+    """`handler` is a check such as DigestCheck or NtlmCheck, called once for each request, before its body; with `is_late` its answer is
+    sent after the body in any case.
 
-    `bodies` contains (connection, bytes, SHA-256) of each body received, whether it was accepted or not.
+    `bodies` contains (bytes, SHA-256, whether with a login) of each body received, whether it was accepted or not. `refused` counts the
+    announced bodies that were not.
     """
 
-    def __init__(self, handler):
+    def __init__(self, handler, is_late=False):
         super().__init__(handler)
-        self.bodies = []
+        self.is_late, self.bodies, self.refused = is_late, [], 0
 
     def _serve(self, connection, number):
         file = connection.makefile("rb")
@@ -25,13 +27,14 @@ class UploadServer(ScriptedServer):
                     self.requests.append(request)
                 answer = self.handler(request)
                 is_announced = request.header("Expect") == "100-continue"
-                if is_announced and not answer.startswith(b"HTTP/1.1 2"):
+                if is_announced and not self.is_late and not answer.startswith(b"HTTP/1.1 2"):
+                    self.refused += 1
                     # The client may now send the body or close the connection.
                     connection.sendall(answer)
                     continue
                 if is_announced:
                     connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-                self._take(file, int(request.header("Content-Length") or 0), number)
+                self._take(file, request)
                 connection.sendall(answer)
         except (OSError, ValueError):
             pass
@@ -48,11 +51,18 @@ class UploadServer(ScriptedServer):
             head += line
         return b""
 
-    def _take(self, file, length, number):
-        digest, left = hashlib.sha256(), length
+    def _take(self, file, request):
+        digest, count = hashlib.sha256(), 0
+        is_chunked = request.header("Transfer-Encoding") == "chunked"
+        left = int(file.readline(), 16) if is_chunked else int(request.header("Content-Length") or 0)
         while left and (part := file.read(min(left, 1 << 20))):
             digest.update(part)
-            left -= len(part)
-        if length:
+            count, left = count + len(part), left - len(part)
+            if is_chunked and not left:
+                file.readline()
+                left = int(file.readline(), 16)
+        if is_chunked:
+            file.readline()
+        if count:
             with self.lock:
-                self.bodies.append((number, length - left, digest.hexdigest()))
+                self.bodies.append((count, digest.hexdigest(), request.authorization is not None))
