@@ -11,9 +11,10 @@ import pytest
 
 from rig.bodies import eventually
 from rig.broker import program
-from rig.scripted import ScriptedServer, basic_server, response
+from rig.scripted import basic_server, response
 from rig.scripted_broker import OK, ScriptedBroker
-from test_helper_bodies import Chunked
+from rig.streams import StreamServer
+from rig.uploads import UploadServer
 
 
 def names(folder):
@@ -59,16 +60,16 @@ def test_a_device_and_a_link_stay_what_they_are(stage, shell, tmp_path):
     assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_bytes() == b"body of /l"
 
 
-class Cut(ScriptedServer):
-    """Sends a part of what it has announced."""
+class Cut(StreamServer):
+    """Sends `at` bytes of the body that it has announced, and what `then` yields."""
 
     def __init__(self, body, *headers, at):
-        super().__init__(None)
-        self.body, self.headers, self.at = body, headers, at
+        whole = response(200, body, *headers)
+        place = len(whole) - len(body) + at
+        super().__init__(lambda request: (part for parts in ([whole[:place]], self.then(whole[place:])) for part in parts))
 
-    def _respond(self, connection, request, early):
-        connection.sendall(response(200, self.body, *self.headers)[:len(response(200, self.body, *self.headers)) - len(self.body) + self.at])
-        return True
+    def then(self, rest):
+        yield None
 
 
 def test_a_body_that_was_cut_off_leaves_no_file(stage, shell, tmp_path):
@@ -100,20 +101,16 @@ def test_an_interrupted_download_leaves_no_file(stage, shell, tmp_path):
 
 
 class Slow(Cut):
-    """Stops in the middle, and continues on demand."""
+    """Stops there, and continues on demand."""
 
     def __init__(self, *arguments, **more):
         self.has_begun, self.may_end = threading.Event(), threading.Event()
         super().__init__(*arguments, **more)
 
-    def _respond(self, connection, request, early):
-        whole = response(200, self.body, *self.headers)
-        cut = len(whole) - len(self.body) + self.at
-        connection.sendall(whole[:cut])
+    def then(self, rest):
         self.has_begun.set()
         self.may_end.wait(300)
-        connection.sendall(whole[cut:])
-        return True
+        yield rest
 
 
 def test_an_http_error_with_f_leaves_no_file(stage, shell, tmp_path):
@@ -145,7 +142,7 @@ def test_a_retry_sends_the_same_body_but_not_standard_input(stage, shell, tmp_pa
     server = stage.server(lambda request: response(503, b"busy"))
     shell.run("fetch", "--retry", "1", "--retry-delay", "0.1", "-T", str(tmp_path / "f"), server.url + "/x")
     assert [request.body for request in server.requests] == [b"content"] * 2
-    server = stage.server(Chunked(lambda request: response(503, b"busy")))
+    server = stage.server(UploadServer(lambda request: response(503, b"busy"), is_late=True))
     assert shell.run("fetch", "--retry", "1", "--retry-delay", "0.1", "-T", "-", server.url + "/x", input=b"piped").stdout == b"busy"
     assert len(server.requests) == 1
 
