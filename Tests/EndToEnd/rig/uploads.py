@@ -35,11 +35,17 @@ class UploadServer(ScriptedServer):
                 if is_announced:
                     connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
                 self._take(file, request)
-                connection.sendall(answer)
+                if self._answer(connection, request, answer):
+                    return
         except (OSError, ValueError):
             pass
         finally:
             connection.close()
+
+    def _answer(self, connection, request, answer):
+        """Responds after the body, of which `request.received` is the size and the SHA-256. Returns whether the connection ends."""
+        connection.sendall(answer)
+        return False
 
     def _head(self, file):
         head = b""
@@ -63,6 +69,7 @@ class UploadServer(ScriptedServer):
                 left = int(file.readline(), 16)
         if is_chunked:
             file.readline()
+        request.received = (count, digest.hexdigest())
         if count:
             with self.lock:
                 self.bodies.append((count, digest.hexdigest(), request.authorization is not None))
