@@ -47,8 +47,10 @@ def test_an_unfocused_question_has_a_notification_until_it_is_answered(service, 
     assert (shown["summary"], shown["body"]) == ("Log in to intranet.example", "Asked by mytool")
     assert shown["actions"] == ["default", "Answer"]
     behind("trust-changed")
-    assert service.next() == {"closed": shown["shown"]}
-    shown = service.next()
+    # The first is withdrawn once its number is known.
+    closed, following = sorted([service.next(), service.next()], key=lambda said: "shown" in said)
+    assert closed == {"closed": shown["shown"]}
+    shown = following
     assert shown["summary"] == "Is this really intranet.example?"
     service.click(shown["shown"])
     assert service.next() == {"closed": shown["shown"]}, "the window came to the front"

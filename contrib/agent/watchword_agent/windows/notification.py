@@ -1,4 +1,5 @@
 """A notification of the desktop about a question whose window does not have the keyboard focus."""
+import contextlib
 from typing import Callable, Optional
 
 from gi.repository import Gio, GLib
@@ -33,8 +34,13 @@ class Notification:
             self._bus.signal_unsubscribe(one)
         self._subscriptions = []
         if self._number is not None:
-            self._call("CloseNotification", GLib.Variant("(u)", (self._number,)), None)
+            self._call("CloseNotification", GLib.Variant("(u)", (self._number,)), self._closed)
             self._number = None
+
+    def _closed(self, bus: Gio.DBusConnection, result: Gio.AsyncResult) -> None:
+        """A call without a function for its result does not hold the connection, which may end before it has sent the call."""
+        with contextlib.suppress(GLib.Error):
+            bus.call_finish(result)
 
     def _connected(self, _source: object, result: Gio.AsyncResult, question: Question) -> None:
         try:
@@ -69,6 +75,6 @@ class Notification:
         else:
             self._chosen(self._token)
 
-    def _call(self, method: str, values: GLib.Variant, then: Optional[Callable[..., None]]) -> None:
+    def _call(self, method: str, values: GLib.Variant, then: Callable[..., None]) -> None:
         assert self._bus is not None
         self._bus.call(_NAME, _PATH, _NAME, method, values, None, Gio.DBusCallFlags.NONE, -1, None, then)
