@@ -141,7 +141,18 @@ WRAP_OPEN(open64, , (path, flags, mode))
 WRAP_OPEN(openat, FOLDER, (folder, path, flags, mode))
 WRAP_OPEN(openat64, FOLDER, (folder, path, flags, mode))
 
-// Memory. free and realloc are the daemon's own, which call __libc_malloc for a block that grows.
+// Memory. malloc, calloc, realloc and free are the daemon's own, which call __libc_malloc and __libc_calloc.
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+
+// Returns who has called the functions of the daemon; they have frames, because it is a debug build.
+static void *asker(void **frame) {
+    uintptr_t own[] = {(uintptr_t)malloc, (uintptr_t)calloc, (uintptr_t)realloc};
+    for (int index = 0; index < 3; index++)
+        if ((uintptr_t)frame[1] - own[index] < 256) return asker(frame[0]);
+    return frame[1];
+}
+
 static int fails_for(void *caller) {
     if (!control || control->kind != LIBRARY_MEMORY) return fails(MEMORY);
     if (is_in(&runtime, (uintptr_t)caller) || !fails(LIBRARY_MEMORY)) return 0;
@@ -150,12 +161,16 @@ static int fails_for(void *caller) {
 }
 
 #define WRAP_MEMORY(result, failed, name, parameters, arguments) \
-    result name parameters { REAL(name); if (fails_for(__builtin_return_address(0))) return failed; return real arguments; }
+    result name parameters { \
+        REAL(name); \
+        if (fails_for(asker(__builtin_frame_address(0)))) return failed; \
+        return real arguments; \
+    }
 
-extern void *__libc_malloc(size_t size);
 WRAP_MEMORY(void *, NULL, malloc, (size_t size), (size))
 WRAP_MEMORY(void *, NULL, __libc_malloc, (size_t size), (size))
 WRAP_MEMORY(void *, NULL, calloc, (size_t count, size_t size), (count, size))
+WRAP_MEMORY(void *, NULL, __libc_calloc, (size_t count, size_t size), (count, size))
 WRAP_MEMORY(void *, NULL, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
 WRAP_MEMORY(int, ENOMEM, posix_memalign, (void **block, size_t alignment, size_t size), (block, alignment, size))
 
