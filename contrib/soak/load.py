@@ -22,21 +22,24 @@ class Gone(Exception):
 
 
 class Actor(threading.Thread):
-    """A client. `world` has `sites`, `gate`, `socket`, `verdict`, and the event `is_open`, which is cleared while resources are counted."""
+    """A client. `world` has `sites`, `gate`, `socket`, `verdict`, and `is_open`, which is false while resources are counted and changes
+    with the condition `turn`."""
 
     def __init__(self, world, chance):
         super().__init__(daemon=True)
         self.world, self.chance, self.verdict = world, chance, world.verdict
         self.client, self.manner, self.dying = None, "right", False
-        self.is_idle, self.stopping = threading.Event(), False
+        self.is_idle = False
 
     def run(self):
-        while not self.stopping:
-            if not self.world.is_open.is_set():
+        while True:
+            if not self.world.is_open:
                 self.leave()
-                self.is_idle.set()
-                self.world.is_open.wait()
-                self.is_idle.clear()
+                with self.world.turn:
+                    self.is_idle = True
+                    self.world.turn.notify_all()
+                    self.world.turn.wait_for(lambda: self.world.is_open)
+                    self.is_idle = False
             try:
                 self.one_thing()
             except Gone:
@@ -44,8 +47,6 @@ class Actor(threading.Thread):
             except Exception as problem:  # noqa: BLE001
                 self.verdict.wrong(f"{type(problem).__name__}: {problem}")
                 self.leave()
-        self.leave()
-        self.is_idle.set()
 
     def leave(self):
         if not self.client:
