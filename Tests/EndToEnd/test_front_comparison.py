@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from rig.bodies import eventually
-from rig.broker import ROOT
+from rig.broker import PREFIX, ROOT
 from rig.forwarding import ForwardProxy
 from rig.local_proxies import PROGRAMS, Unsupported, Wish, proportional_kilobytes
 from rig.scripted import ScriptedServer, end_listening, head_from, response
@@ -321,6 +321,8 @@ def test_a_cell(row, program, stage, request):
     found, written = PROBES[row](Bench(stage, fixture, program)), CELLS[row][program]
     if row == "memory when idle":
         found, written = float(found.split()[0]), float(written.split()[0])
-        assert written / 1.5 < found < written * 1.5, found
+        # The table is about a release build; pages of a debug build are larger.
+        most = 2 if program == "Watchword" and not PREFIX else 1.5
+        assert written / 1.5 < found < written * most, found
     else:
         assert found == written

@@ -104,7 +104,8 @@ class Attacker(ScriptedServer):
     def attack(self, url, *options):
         """Visits the page at `url` with Chromium; returns its report."""
         number = len(self.reports)
-        with tempfile.TemporaryDirectory() as profile:
+        # Other processes of Chromium may still write to it when the first has ended.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
             process = subprocess.Popen(
                 ["sh", "-c", "exec " + command(url, profile, *options, more=[])], stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "HOME": profile})

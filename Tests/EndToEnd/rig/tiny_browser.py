@@ -38,9 +38,9 @@ def request(url, method="GET", headers=None, body=None, host=None, authority=Non
     parts = urllib.parse.urlsplit(url)
     assert is_loopback(url), f"{url} is not on this machine"
     if parts.scheme == "https":
-        connection = http.client.HTTPSConnection(parts.netloc, timeout=30, context=ssl.create_default_context(cafile=authority))
+        connection = http.client.HTTPSConnection(parts.netloc, timeout=60, context=ssl.create_default_context(cafile=authority))
     else:
-        connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+        connection = http.client.HTTPConnection(parts.netloc, timeout=60)
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.putrequest(method, target, skip_host=True)
@@ -126,5 +126,5 @@ def request_as(user, url):
     account = pwd.getpwnam(user)
     done = subprocess.run(
         [find("curl"), "-q", "-s", "-m", "10", "--noproxy", "*", "-o", "/dev/null", "-w", "%{http_code}", url],
-        capture_output=True, text=True, timeout=30, user=account.pw_uid, group=account.pw_gid, extra_groups=[], cwd="/", env={})
+        capture_output=True, text=True, timeout=60, user=account.pw_uid, group=account.pw_gid, extra_groups=[], cwd="/", env={})
     return int(done.stdout) or None
