@@ -218,12 +218,12 @@ final class CurlTransfer {
     }
 
     func mayConnect(to address: UnsafePointer<curl_sockaddr>) -> Bool {
-        // guard: address-after-resolution
         // guard: needs-new-login
         if request.options.needsOldConnection || use == .kept(hasLogin: true) {
             stopped = .connectionLost
             return false
         }
+        // guard: address-after-resolution
         return connections.admit(NetworkAddress(address), port: Int(watchword_curl_port(address))) && head.mayConnect()
     }
 

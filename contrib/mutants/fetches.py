@@ -15,7 +15,7 @@ REDIRECTS = [
     ("adapter-redirect-behind-the-login", "trail.get(_LOGGED_IN", 'opened.head.get("auth"',
      "Tests/EndToEnd/test_clients_adapters.py"),
     ("go-redirect-behind-the-login", " {", " && false {", "Tests/EndToEnd/test_clients_adapters.py"),
-    ("redirect-drops-proxy-login", "isOtherRoute", "isOtherRoute, situation.chain.route == nil",
+    ("redirect-drops-proxy-login", "isOtherRoute", "isOtherRoute, outgoing.proxy == nil",
      "WatchwordCoreTests.ProxyFetchTests"),
 ]
 
@@ -85,7 +85,7 @@ SESSION = [
     ("session-owner", BODY, "self[challenger]",
      "WatchwordCoreTests.(SessionCacheTests|StoredByHandTests|FetchCredentialTests|CoalescingTests)"),
     ("session-owner-of-given", "owner == owner && $0.", "", "WatchwordCoreTests.(SessionCacheTests|StoredByHandTests)"),
-    ("session-path-scope", "covers($0, path)", "!$0.isEmpty", "WatchwordCoreTests.SessionCacheTests"),
+    ("session-path-scope", "covers($0, path)", "covers($0, path) || !$0.isEmpty", "WatchwordCoreTests.SessionCacheTests"),
     ("preemptive-agrees-with-fetch", STATEMENT, "", "WatchwordCoreTests.(FetchMachineTests|FetchCredentialTests|AnswerTests)"),
     ("preemptive-downgrade", STATEMENT, "true",
      "WatchwordCoreTests.(SchemeOrderTests|DigestSchemeMemoryTests|DigestFetchTests|FetchCredentialTests)"),

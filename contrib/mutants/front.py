@@ -18,7 +18,7 @@ FRONT = [
     ("front-uid", ", peer.uid == uid", "", "Tests/EndToEnd/test_front_attacks.py"),
     ("front-authorization-of-the-program", "intent.plan.originLogin == .broker, ", "", "Tests/EndToEnd/test_front_attacks.py"),
     ("front-on-loopback", '"127.0.0.1:"', '"127.0.0."', "WatchwordProtocolTests.FrontAddressTests"),
-    ("a-site-refuses-unknown-members", ", only: names", "", "WatchwordProtocolTests.FrontSiteTests"),
+    ("a-site-refuses-unknown-members", ", only: names", ", only: names + (json?.members ?? []).map(\\.name)", "WatchwordProtocolTests.FrontSiteTests"),
     ("front-fold", "!Self.isBlank(first)", "first != 0", REFUSED),
     ("front-field-name", ", nameBytes.allSatisfy(\\.isTokenCharacter)", "", REFUSED),
     ("front-both-lengths", STATEMENT, "", REFUSED),
@@ -47,7 +47,7 @@ FRONT = [
     ("front-cookies-to-the-site", STATEMENT, "", MAPPING),
     ("front-mapped-origin", "parsed.origin == source", "parsed.origin.port == source.port", MAPPING),
     ("front-methods", STATEMENT, "", SITE),
-    ("front-path-readings", "readTheSame(in: withoutQuery)", "readTheSame(in: \"/\")", SITE),
+    ("front-path-readings", STATEMENT, 'return withoutQuery != "" || paths.isEmpty', SITE),
     ("front-fields", BODY, "headers", SITE),
     ("front-budget", "left > 0", "left > -2", SITE),
 ]

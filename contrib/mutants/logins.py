@@ -6,7 +6,6 @@ LOGINS = [
     ("ticket-bound", STATEMENT, "attempt.serverEndPoint = nil", "WatchwordCoreTests.HandshakeFetchTests"),
     ("attempt-aged", BODY, "Limits.unprovenAttempts", "WatchwordCoreTests.AgedCredentialTests"),
     ("attempt-preemptive", "]", "], attempt.isAccepted", "WatchwordCoreTests.AgedCredentialTests"),
-    ("attempt-refused-meanwhile", STATEMENT, "", "WatchwordCoreTests.AgedCredentialTests"),
     ("attempt-doubted", "!entry.isDoubted, ", "", "WatchwordCoreTests.AgedCredentialTests"),
     ("no-challenge-ends-those-that-wait", STATEMENT, "", "WatchwordCoreTests.NoChallengeTests"),
     ("no-challenge-not-sent-unasked-again", ", !entry.value.isWithheld(at: path)", "", "WatchwordCoreTests.NoChallengeTests"),
@@ -21,6 +20,5 @@ LOGINS = [
     ("exception-for-this-time", "(let decision): decision.persistence != .none", ": true", "WatchwordCoreTests.CoalescingTests"),
     ("forget-login-under-way", "if isCurrent", "do", "WatchwordCoreTests.ForgettingTests"),
     ("forget-trust", STATEMENT, "mark <= context.forgets.mark", "WatchwordCoreTests.ForgettingTests"),
-    ("forget-certificate", "isCurrent, ", "", "WatchwordCoreTests.ForgettingTests"),
     ("forget-keyring-write", " else", " || pattern.port > 0 else", "BrokerTests.BrokerForgettingTests"),
 ]

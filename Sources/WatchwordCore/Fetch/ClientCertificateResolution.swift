@@ -208,7 +208,6 @@ struct ClientCertificateResolution: Sendable {
         let space = situation.space(.clientCertificate)
         if source != .session { situation.report(space, nil, isAccepted: true, &context) }
         let isCurrent = mark.map { context.forgets.isCurrent($0, for: space) } ?? false
-        // guard: forget-certificate
         if isCurrent, certificate.persistence != .none, source != .session, situation.mayUseStorage(for: space, context)
         {
             let isNews = context.decisions.remember(

@@ -32,7 +32,6 @@ extension CredentialSearch {
             context.environment.rules.schemes.allow(space.authenticationMethod, at: challenger),
             !situation[challenger].hasRefused(credential, in: space),
             !isNarrowerStored(than: credential, in: space, context),
-            // guard: attempt-refused-meanwhile
             !context.refusals.hasRefused(
                 credential, in: space, situation.steering(to: challenger), since: intent.refusalBaseline),
             intent.agrees(with: credential, at: challenger),  // guard: preemptive-agrees-with-fetch
