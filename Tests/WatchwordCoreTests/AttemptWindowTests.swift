@@ -186,8 +186,8 @@ private struct LoginSimulation {
             var run = LoginSimulation(changedAt: nil, latency: jitter)
             run.burst(1, at: .zero)
             run.burst(programs, at: jitter(1), loops: true)
-            run.run(until: latency * 100)
-            let unthrottled = 100 / 1.17 * Double(min(programs, Limits.requestsWithOneLogin))
+            run.run(until: latency * 40)
+            let unthrottled = 40 / 1.17 * Double(min(programs, Limits.requestsWithOneLogin))
             #expect(Double(run.succeeded) > 0.9 * unthrottled, "\(latency): \(run.succeeded) of \(unthrottled)")
         }
     }

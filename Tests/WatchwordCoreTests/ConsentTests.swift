@@ -436,12 +436,16 @@ import WatchwordProtocol
     @Test func grantsAreBounded() {
         var book = GrantBook()
         let access = Access(mailer, client: ClientTag(value: 1), sharing: .ask)
-        for port in 0...Limits.grants {
-            let space = ProtectionSpace(
-                scheme: "http", host: "h", port: port, realm: nil, authenticationMethod: .bearer)
-            _ = book.record(.session, to: GrantBook.Use(space: space, user: nil), of: access, now: .zero)
+        func space(_ port: Int) -> ProtectionSpace {
+            ProtectionSpace(scheme: "http", host: "h", port: port, realm: nil, authenticationMethod: .bearer)
+        }
+        book.restore((1...Limits.grants - 2).map { PermanentGrant(subject: mailer, space: space($0), user: nil) })
+        for port in [2001, 2002, 2003] {
+            #expect(book.listing.count == min(Limits.grants - 2 + port - 2001, Limits.grants))
+            _ = book.record(.session, to: GrantBook.Use(space: space(port), user: nil), of: access, now: .zero)
         }
         #expect(book.listing.count == Limits.grants)
+        #expect(book.listing.suffix(3).map(\.use.space.port) == [Limits.grants - 2, 2002, 2003])
     }
 
     @Test func permanentGrantsAreRestored() throws {
