@@ -220,12 +220,3 @@ def test_the_asynchronous_swift_client_fetches_all_urls_at_once(client, stage):
     server, language = stage.server(handle), client("swift-async")
     done = language.run(f"{server.url}/b", stage.broker().socket, command=[*language.command, f"{server.url}/a"])
     assert (done.returncode, done.stdout, done.stderr) == (0, b"/a/b", b"")
-
-
-def test_the_asynchronous_swift_client_logs_in_for_all_fetches(client, stage, login):
-    """The answer function of one fetch also serves the other, which has one, too."""
-    server, password = stage.protected()
-    language, file = client("swift-async"), login("bob", password)
-    done = language.run(f"{server.url}/b", stage.broker().socket, file, command=[*language.command, f"{server.url}/a"])
-    file.unlink()
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"welcomewelcome", b"")

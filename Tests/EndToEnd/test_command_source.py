@@ -75,8 +75,7 @@ def test_no_command_is_run_for_another_host_or_port(desk, place):
 
 
 def test_the_password_goes_to_no_user_but_its_own(desk):
-    other = desk.stage.secret()
-    desk.stage.allow(other, desk.server)
+    other = desk.stage.secret(desk.server)
     desk.start()
     own = {"type": "password", "user": "carol", "password": other}
     assert desk.fetch(credential=own)["status"] == 401
@@ -84,8 +83,7 @@ def test_the_password_goes_to_no_user_but_its_own(desk):
 
 
 def test_a_person_at_a_terminal_learns_which_password_was_refused(desk):
-    wrong = desk.stage.secret()
-    desk.stage.allow(wrong, desk.server)
+    wrong = desk.stage.secret(desk.server)
     desk.store(wrong)
     desk.start()
     terminal = Shell(desk.broker).at_terminal("fetch", desk.server.url)
@@ -190,8 +188,7 @@ def test_no_signal_is_blocked_in_a_command(desk):
 
 
 def test_the_netrc_file_comes_first(desk):
-    other = desk.stage.secret()
-    desk.stage.allow(other, desk.server)
+    other = desk.stage.secret(desk.server)
     desk.server.close()
     desk.server = desk.stage.server(basic_server("carol", other))
     desk.stage.allow(other, desk.server)

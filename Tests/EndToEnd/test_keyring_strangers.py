@@ -66,8 +66,7 @@ def test_a_password_of_pythons_keyring_for_something_else_is_not(stage, gnome, s
 
 
 def test_a_wrong_password_of_pythons_keyring_stays(stage, gnome, server):
-    wrong = stage.secret()
-    stage.allow(wrong, server)
+    wrong = stage.secret(server)
     python_keyring(gnome, SET, port(server), "bob", text=wrong)
     before = gnome.items()
     keeping(stage, gnome, server)
@@ -124,8 +123,7 @@ def test_git_itself_gets_what_we_have_stored(stage, gnome, server, git_helper):
 
 
 def test_our_newer_password_replaces_that_of_git(stage, gnome, server, git_helper):
-    wrong = stage.secret()
-    stage.allow(wrong, server)
+    wrong = stage.secret(server)
     git(gnome, git_helper, "store", protocol="http", host=port(server), username="bob", password=wrong)
     keeping(stage, gnome, server)
     ours = description(server, domain="Staff", authtype="basic", **{"xdg:schema": SCHEMA})

@@ -13,7 +13,7 @@ from .broker import ROOT, Broker, part, program
 from .client import password_answer
 from .forwarding import ForwardProxy, Socks5Server
 from .scripted import DigestCheck, basic, basic_server, response
-from .subjects import Consenter, Relay, flatpak
+from .subjects import Consenter, sandboxed
 from .terminal import Terminal
 from .tls import TlsServer
 
@@ -189,12 +189,10 @@ class Office:
         self.stage.clients.append(agent)
         self.login_of_the_keyring()
         self.keyring.put(self.password, server="backup.example", protocol="https", user="bob")
-        sandbox, readable = flatpak("org.gnome.Maps")
-        relay = Relay(self.broker.socket, *sandbox, pass_fds=[readable])
+        relay = sandboxed(self.broker, "org.gnome.Maps")
         for url in ["https://intranet.example/", "https://backup.example/"]:
             assert relay.fetch(url)["result"]["status"] == 200
         relay.close()
-        os.close(readable)
         self.must("watchword fetch https://intranet.example/ https://backup.example/")
 
     def stopped_programs(self):
