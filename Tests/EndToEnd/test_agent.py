@@ -45,12 +45,17 @@ def other_host(host):
 
 # Questions
 
-@pytest.mark.parametrize("name, kind", [
-    ("auth.challenge/ntlm", Kind.LOGIN), ("auth.challenge/bearer", Kind.TOKEN),
-    ("auth.challenge/client-certificate", Kind.CERTIFICATE),
-    ("auth.challenge/server-trust", Kind.TRUST), ("auth.confirm/sandbox", Kind.CONSENT)])
-def test_every_kind_of_question_is_parsed(name, kind):
-    assert read(message(name), 0).kind is kind
+CANCEL = {"action": "cancel"}
+
+
+@pytest.mark.parametrize("name, kind, refusal, stop", [
+    ("auth.challenge/ntlm", Kind.LOGIN, CANCEL, CANCEL), ("auth.challenge/bearer", Kind.TOKEN, CANCEL, CANCEL),
+    ("auth.challenge/client-certificate", Kind.CERTIFICATE, CANCEL, CANCEL),
+    ("auth.challenge/server-trust", Kind.TRUST, {"action": "reject"}, CANCEL),
+    ("auth.confirm/sandbox", Kind.CONSENT, {"allow": "no"}, {"allow": "no"})])
+def test_every_kind_of_question_is_parsed_refused_by_closing_it_and_stopped(name, kind, refusal, stop):
+    asked = read(message(name), 0)
+    assert (asked.kind, answers.refusal(asked), answers.stop_asking(asked)) == (kind, refusal, {**stop, "stopAsking": True})
 
 
 @pytest.mark.parametrize("broken", [
@@ -317,16 +322,7 @@ def test_a_secret_reaches_the_wire_whole_and_is_wiped():
         assert content.text() == "\0" * len(text.encode()) and "sesame" not in repr(answer)
 
 
-def test_closing_a_window_refuses():
-    assert answers.refusal(question()) == {"action": "cancel"}
-    assert answers.refusal(read(message("auth.challenge/server-trust"), 0)) == {"action": "reject"}
-    assert answers.refusal(read(message("auth.confirm/sandbox"), 0)) == {"allow": "no"}
-
-
-def test_stopping_is_a_refusal_with_stop_asking():
-    assert answers.stop_asking(question()) == {"action": "cancel", "stopAsking": True}
-    assert answers.stop_asking(read(message("auth.challenge/server-trust"), 0)) == {"action": "cancel", "stopAsking": True}
-    assert answers.stop_asking(read(message("auth.confirm/sandbox"), 0)) == {"allow": "no", "stopAsking": True}
+def test_which_answers_are_refusals():
     for refusal in (answers.cancel(), answers.continue_without(), answers.reject(), answers.allow("no")):
         assert answers.is_refusal(refusal)
     for consent in (answers.leave_it(), answers.use_proposed(), answers.allow("once")):

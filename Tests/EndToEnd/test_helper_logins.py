@@ -14,8 +14,10 @@ def configured(stage):
     return lambda text: Shell(stage.configured(text))
 
 
-def proxy_server(stage, password):
-    """A proxy that requires Basic, and responds to everything itself."""
+def proxy_server(stage):
+    """A proxy that requires Basic, and responds to everything itself; and its password."""
+    password = stage.secret()
+
     def handle(request):
         if request.header("Proxy-Authorization") == basic("bob", password):
             return response(200, b"through the proxy\n")
@@ -23,15 +25,14 @@ def proxy_server(stage, password):
 
     server = stage.server(handle)
     stage.allow(password, server)
-    return server
+    return server, password
 
 
 # Proxies
 
 
 def test_a_proxy_with_a_login_in_the_command(stage, shell):
-    password = stage.secret()
-    proxy = proxy_server(stage, password)
+    proxy, password = proxy_server(stage)
     place = f"127.0.0.1:{proxy.port}"
     for words in [
         ["-x", f"http://bob:{password}@{place}"], [f"-xbob:{password}@{place}"], [f"--proxy=bob:{password}@{place}"],
@@ -46,8 +47,7 @@ def test_a_proxy_with_a_login_in_the_command(stage, shell):
 
 
 def test_the_question_of_a_proxy_names_it_with_its_port(stage, shell):
-    password = stage.secret()
-    proxy = proxy_server(stage, password)
+    proxy, password = proxy_server(stage)
     terminal = shell.at_terminal("fetch", "-x", f"127.0.0.1:{proxy.port}", "http://elsewhere.example/x")
     terminal.expect(f"proxy http://127.0.0.1:{proxy.port} requires a login.", 'The proxy says: "Gate"')
     terminal.answer({"User: ": "bob", "Password for bob: ": password})
@@ -56,15 +56,14 @@ def test_the_question_of_a_proxy_names_it_with_its_port(stage, shell):
 
 
 def test_a_proxy_without_a_terminal(stage, shell):
-    proxy = proxy_server(stage, stage.secret())
+    proxy, _ = proxy_server(stage)
     done = shell.run("fetch", "-x", f"127.0.0.1:{proxy.port}", "http://elsewhere.example/x")
     assert done.returncode == 67 and done.stdout == b"" and done.stderr.count(b"\n") == 1
     assert f"proxy http://127.0.0.1:{proxy.port} requires".encode() in done.stderr and b"-U user:password" in done.stderr
 
 
 def test_the_password_of_a_proxy_is_asked_for(stage, shell):
-    password = stage.secret()
-    proxy = proxy_server(stage, password)
+    proxy, password = proxy_server(stage)
     terminal = shell.at_terminal("fetch", "-x", f"127.0.0.1:{proxy.port}", "-U", "bob", "http://elsewhere.example/x")
     terminal.answer({"Password for bob at the proxy: ": password})
     assert terminal.end() == 0 and b"through the proxy" in terminal.shown and password.encode() not in terminal.shown

@@ -146,12 +146,14 @@ PROMPT = "Waiting for the login. Or type a token (Ctrl-D to continue without): "
 
 
 class Fetch:
-    """`watchword fetch` at a terminal, with a challenge of a scripted broker. After `end`, the broker continues as in `then`."""
+    """`watchword fetch` at a terminal with a challenge of a scripted broker, which has shown the prompt. After `end`, the broker continues
+    as in `then`."""
 
-    def __init__(self, folder, asked, then):
+    def __init__(self, folder, asked, then, prompt=PROMPT):
         self.asked, self.then, self.seen = asked, then, threading.Event()
         self.broker = ScriptedBroker(folder, self._plan)
         self.terminal = self.broker.at_terminal("fetch", "https://api.example/items")
+        self.terminal.expect(prompt)
 
     def _plan(self, broker, _):
         broker.send("auth/challenge", self.asked)
@@ -186,7 +188,6 @@ def reply(broker):
 def test_a_fetch_shows_where_to_log_in_and_continues_silently(fetch):
     asked = challenge(BROWSER)
     started = fetch(asked, lambda broker: broker.withdraw(asked, "answered") or OK)
-    started.terminal.expect(PROMPT)
     status, shown = started.end()
     for text in ("https://api.example requires a login.", "Log in at https://login.example for: read, write.", "on this machine within 10 minutes:",
                  f"\r\n    {BROWSER['url']}\r\n"):
@@ -197,13 +198,11 @@ def test_a_fetch_shows_where_to_log_in_and_continues_silently(fetch):
 def test_another_withdrawal_is_reported(fetch):
     asked = challenge(BROWSER)
     started = fetch(asked, lambda broker: broker.withdraw(asked, "cancelled") or OK)
-    started.terminal.expect(PROMPT)
     assert "The question was withdrawn: it was open for too long, or the fetch has ended." in started.end()[1]
 
 
 def test_a_code_is_shown_with_the_warning_and_a_token_can_be_typed(fetch):
     started = fetch(challenge(DEVICE), reply)
-    started.terminal.expect(PROMPT)
     for text in ("on any device, and enter the code, within 10 minutes:\r\n    https://login.example/device\r\n    Code: WDJB-MJHT\r\n",
                  "Continue only if you started this. If someone sent you this code, cancel."):
         started.terminal.expect(text)
@@ -218,7 +217,6 @@ def test_a_code_is_shown_with_the_warning_and_a_token_can_be_typed(fetch):
 
 def test_ctrl_d_continues_without_a_login(fetch):
     started = fetch(challenge(DEVICE), reply)
-    started.terminal.expect(PROMPT)
     started.terminal.type("\x04")
     assert started.end()[0] == 0 and started.broker.replied == {"action": "continue"}
 
@@ -226,7 +224,6 @@ def test_ctrl_d_continues_without_a_login(fetch):
 def test_ctrl_c_ends_the_fetch_without_an_answer(fetch):
     sent = []
     started = fetch(challenge(BROWSER), lambda broker: sent.append(broker.file.read()) or OK)
-    started.terminal.expect(PROMPT)
     started.terminal.type("\x03")
     assert started.terminal.end() == 130
     started.seen.set()
@@ -236,7 +233,6 @@ def test_ctrl_c_ends_the_fetch_without_an_answer(fetch):
 def test_text_of_a_server_does_not_control_the_terminal(fetch):
     login = {"issuer": f"https://{HOSTILE}/", "scopes": [HOSTILE], "userCode": HOSTILE, "url": f"https://h/{HOSTILE}"}
     started = fetch(challenge({**DEVICE, **login}), reply)
-    started.terminal.expect(PROMPT)
     started.terminal.type("\x04")
     shown = started.end()[1]
     assert "\x1b" not in shown and "\u202e" not in shown and shown.count("evil\ufffd[2J\ufffdgood") == 4, shown
@@ -246,8 +242,8 @@ def test_text_of_a_server_does_not_control_the_terminal(fetch):
 def test_a_malformed_login_leaves_the_prompt_for_a_token(fetch, broken):
     asked = challenge(DEVICE)
     asked["login"].update(broken)
-    started = fetch(asked, reply)
-    started.terminal.answer({"\r\nToken: ": "a-token"})
+    started = fetch(asked, reply, "\r\nToken: ")
+    started.terminal.type("a-token\n")
     status, shown = started.end()
     assert status == 0 and "Log in at" not in shown
 
