@@ -7,7 +7,6 @@ import signal
 import socket
 import stat
 import subprocess
-import textwrap
 
 import pytest
 
@@ -210,59 +209,6 @@ def test_rule_i2_bytes_of_two_senders_are_never_mixed(stage):
             pass
         assert b'"id":1' in received and b'"id":2' not in received
         wire.close()
-
-
-def test_rule_i1_a_program_that_replaces_another_by_exec_has_none_of_its_grants(desk, tmp_path):
-    """exec(2) keeps the process and its connections."""
-    source = tmp_path / "two.c"
-    source.write_text(textwrap.dedent("""
-        #include <stdio.h>
-        #include <string.h>
-        #include <sys/socket.h>
-        #include <sys/un.h>
-        #include <unistd.h>
-        int main(int count, char **words) {
-            struct sockaddr_un place = {.sun_family = AF_UNIX};
-            strcpy(place.sun_path, words[1]);
-            int wire = socket(AF_UNIX, SOCK_STREAM, 0);
-            if (connect(wire, (struct sockaddr *)&place, sizeof place) != 0) return 1;
-            char number[16], answer[65536];
-            // Accepted, and looked at, by now.
-            const char *ping = "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"method\\":\\"ping\\"}\\n";
-            write(wire, ping, strlen(ping));
-            if (read(wire, answer, sizeof answer) <= 0) return 2;
-            snprintf(number, sizeof number, "%d", wire);
-            if (count > 3) execl(words[3], words[3], "then", number, words[2], NULL);
-            dprintf(wire, "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":2,\\"method\\":\\"fetch/run\\",\\"params\\":{\\"url\\":\\"%s\\"}}\\n", words[2]);
-            ssize_t length = read(wire, answer, sizeof answer);
-            return length > 0 && write(1, answer, length) == length ? 0 : 3;
-        }
-    """))
-    then = tmp_path / "then.c"
-    then.write_text(textwrap.dedent("""
-        #include <stdio.h>
-        #include <stdlib.h>
-        #include <unistd.h>
-        int main(int count, char **words) {
-            char answer[65536];
-            int wire = atoi(words[2]);
-            dprintf(wire, "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":2,\\"method\\":\\"fetch/run\\",\\"params\\":{\\"url\\":\\"%s\\"}}\\n", words[3]);
-            ssize_t length = read(wire, answer, sizeof answer);
-            return count > 3 && length > 0 && write(1, answer, length) == length ? 0 : 3;
-        }
-    """))
-    for name in ("two", "then"):
-        subprocess.run(["gcc", "-o", tmp_path / name, tmp_path / f"{name}.c"], check=True)
-
-    def run(*more):
-        done = subprocess.run([tmp_path / "two", desk.broker.socket, desk.server.url, *more], capture_output=True, timeout=30)
-        return json.loads(done.stdout)["result"]["status"]
-
-    desk.agent.allow = "session"
-    assert run() == 200 and run() == 200 and len(desk.agent.asked) == 1
-    desk.agent.allow = "no"
-    assert run(tmp_path / "then") == 401
-    assert desk.agent.asked[-1]["subject"]["id"] == "unknown"
 
 
 # As an ordinary user

@@ -2,9 +2,8 @@
 import json
 
 from rig import audit
-from rig.broker import program
 from rig.scripted import ScriptedServer, response
-from rig.terminal import Shell, Terminal
+from rig.terminal import Shell
 
 #: 253 characters; libcurl resolves names below localhost to this machine.
 HOST = "www.mybank.example-login." + ".".join(letter * 63 for letter in "abc") + "." + "d" * 21 + ".evil.localhost"
@@ -47,15 +46,3 @@ def test_the_doctor_shows_the_whole_proxy(stage):
     broker = stage.configured(f'[proxy]\nurl = "http://{HOST}:3128"\n')
     found = json.loads(Shell(broker).run("doctor", "--json").stdout)["findings"]
     assert any(f"http://{HOST}:3128." in one["text"] for one in found), found
-
-
-def test_askpass_shows_the_fingerprint_in_its_line(stage, tmp_path):
-    text = (f"The authenticity of host '{HOST} (127.0.0.1)' can't be established.\n"
-            "ED25519 key fingerprint is SHA256:uNiVztksCsDhcc0u9e8BrrJXt3R1sUN4Vk0yLZz1vvc.\n"
-            "This key is not known by any other names.\nAre you sure you want to continue connecting (yes/no/[fingerprint])? ")
-    environment = Shell(stage.broker()).environment
-    terminal = Terminal(program("watchword"), "askpass", text, environment=environment)
-    terminal.expect("(yes/no/[fingerprint])? ")
-    assert one_line(terminal.shown) == text
-    terminal.type("no\n")
-    assert terminal.end() == 0
