@@ -69,10 +69,10 @@ class Bench:
         self.brokers += 1
         return Broker(self.binaries, self.folder / f"broker-{self.brokers}", *options, configuration=configuration, prefix=prefix)
 
-    def peer(self, program):
+    def peer(self, program, prefix=()):
         """Starts a peer with the same line-framed JSON protocol as the broker."""
         path = self.folder / f"{program.name}.sock"
-        process = Process([program, path], path)
+        process = Process([*prefix, program, path], path)
         try:
             process.wait_for_socket()
         except BaseException:
