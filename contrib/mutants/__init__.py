@@ -3,7 +3,7 @@
 A guard is marked in the code by `// guard: NAME` (`#` in Python and shell) at the end of its line, or on a line of its own above it;
 several names are separated by commas. Its entry is (name, text, replacement, tests). The text occurs once in the marked line;
 STATEMENT means the whole statement that starts there, and BODY all that is in the function or property that is declared there. The
-tests are a filter for the unit tests, or a file for pytest if only end-to-end tests reach the code. The result must compile without
+tests are a filter for the unit tests, or a file or test for pytest if only end-to-end tests reach the code. The result must compile without
 warnings. For a file format without comments, a fifth element names the file.
 
 A guard is here if its removal breaks a security rule or a promise of SEMANTICS.md, SECURITY.md or README, once for each rule and
