@@ -219,8 +219,8 @@ def main():
         def report():
             nonlocal waited
             waited += 1
-            # A window that cannot get the size it needs is reported as it is.
-            if not is_laid_out(window, expand) and waited < LAYOUT_LOOKS:
+            # What is cut or outside may be so only while the parts of the window move. A window that stays so is reported as it is.
+            if waited < LAYOUT_LOOKS and (not is_laid_out(window, expand) or cut(window) or outside(window)):
                 return GLib.SOURCE_CONTINUE
             print(json.dumps(description(window)), flush=True)
             return GLib.SOURCE_REMOVE
