@@ -230,8 +230,9 @@ public final class BrokerConnection {
 
     /// Handles the received messages, except further challenges and confirmations. Returns whether the broker still expects the
     /// answer to `request`.
-    func isStillPending(_ request: Int) -> Bool {
-        do throws(ClientFailure) { try channel.receive() } catch { return false }
+    /// - Parameter isReadable: whether `descriptor` is readable.
+    func isStillPending(_ request: Int, isReadable: Bool) -> Bool {
+        if isReadable { do throws(ClientFailure) { try channel.receive() } catch { return false } }
         var others: [IncomingMessage] = []
         for message in channel.takeAll() {
             switch message {
@@ -259,11 +260,13 @@ public struct IncomingChallenge {
     let request: Int
     let connection: BrokerConnection
 
-    /// The descriptor to watch during a prompt; when it is readable, check `isStillOpen`.
+    /// The descriptor to watch during a prompt. When the prompt begins, and when the descriptor is readable, call `isStillOpen`.
     public var descriptor: Int32 { connection.descriptor }
 
-    /// Whether the broker still expects the answer. Reads from `descriptor`.
-    public var isStillOpen: Bool { connection.isStillPending(request) }
+    /// Handles what the broker has sent meanwhile, for example about other fetches, and returns whether it still expects the
+    /// answer. Messages may have been received together with the challenge.
+    /// - Parameter isReadable: whether `descriptor` is readable; reading from it would block otherwise.
+    public func isStillOpen(isReadable: Bool) -> Bool { connection.isStillPending(request, isReadable: isReadable) }
 
     /// Whether the broker has withdrawn the challenge because the person has logged in in a browser.
     public var isAnsweredInBrowser: Bool { connection.isAnsweredInBrowser(params["challengeId"]?.string) }

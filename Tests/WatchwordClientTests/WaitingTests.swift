@@ -66,6 +66,28 @@ import WatchwordProtocol
         #expect(events == ["f1", "asked about f1", "fetch/completed"])
     }
 
+    @Test func messagesThatCameWithAQuestionAreHandledWhileItIsAsked() throws {
+        let others = [
+            #"{"jsonrpc":"2.0","method":"fetch/headers","params":{}}"#,
+            #"{"jsonrpc":"2.0","id":8,"method":"auth/challenge","params":{"fetchId":"f2"}}"#,
+            #"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":7}}"#,
+        ]
+        let peer = ScriptedPeer { _ in
+            #"{"jsonrpc":"2.0","id":1,"result":{}}"# + "\n" + Self.challenge + others.joined(separator: "\n") + "\n"
+        }
+        let connection = try BrokerConnection(peer.location)
+        var events: [String] = []
+        connection.onNotification = { method, _ in events.append(method) }
+        connection.onChallenge = { challenge in
+            let isOpen = challenge.isStillOpen(isReadable: false)
+            events.append("\(challenge.params["fetchId"]?.string ?? "") \(isOpen ? "open" : "withdrawn")")
+            return nil
+        }
+        try connection.call(FetchStart.name, [:])
+        try connection.wait { events.count == 3 }
+        #expect(events == ["fetch/headers", "f1 withdrawn", "f2 open"])
+    }
+
     @Test func watchesAreServedWhileWaiting() throws {
         let peer = ScriptedPeer { _ in nil }
         let connection = try BrokerConnection(peer.location)

@@ -8,7 +8,7 @@ CREDENTIALS = [
     ("clearing-refuses-unknown-members", ', only: ["origin", "since"]', "", "BrokerTests.BrokerForgettingTests"),
     ("session-account-domain", "account == credential.account", "user == credential.user",
      "WatchwordCoreTests.StoredDomainTests"),
-    ("session-expiry", " && !entry.credential.isExpired(at: wallTime)", "", "WatchwordCoreTests.WholeCredentialTests"),
+    ("session-expiry", " && !credential.isExpired(at: wallTime)", "", "WatchwordCoreTests.WholeCredentialTests"),
     ("session-path", BODY, "list(at: challenger, of: owner)", "WatchwordCoreTests.WholeCredentialTests"),
     ("ambiguous-path", BODY, "false", "WatchwordCoreTests.WholeCredentialTests"),
     ("keyring-ambiguous-path", "usable.contains", "!usable.isEmpty && covering.contains",

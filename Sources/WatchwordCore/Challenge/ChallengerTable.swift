@@ -84,8 +84,10 @@ struct ChallengerTable<Entry: Sendable>: Sendable {
     /// Returns how many of `limit` entries may belong to one server or proxy.
     static func share(of limit: Int) -> Int { min(limit, max(16, limit / 8)) }
 
+    /// Removes the matching entries. Lists without one are only read, because this also runs when nothing has changed.
     mutating func removeAll(where isDropped: (Entry) -> Bool) {
-        for challenger in Array(lists.keys) { self[challenger].removeAll(where: isDropped) }
+        let affected = lists.compactMap { $0.value.entries.contains(where: isDropped) ? $0.key : nil }
+        for challenger in affected { self[challenger].removeAll(where: isDropped) }
     }
 
     /// Changes entries, which keep their places.

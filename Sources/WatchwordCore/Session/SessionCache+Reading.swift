@@ -176,12 +176,11 @@ extension SessionCache {
     }
 
     func isValid(_ entry: Boxed<SessionEntry>, _ now: Duration) -> Bool {
-        limits.allow(since: entry.since, lastUse: entry.lastUse, now: now)
-            && !entry.credential.isExpired(at: wallTime)  // guard: session-expiry
+        limits.allow(entry.credential, since: entry.since, lastUse: entry.lastUse, now: now, wallTime)
     }
 
     func isValid(_ entry: StagedCredential, _ now: Duration) -> Bool {
-        limits.allow(since: entry.since, lastUse: entry.since, now: now) && !entry.credential.isExpired(at: wallTime)
+        limits.allow(entry.credential, since: entry.since, lastUse: entry.since, now: now, wallTime)
     }
 
     private func isDefault(

@@ -262,8 +262,9 @@ public struct SessionCache: Sendable {
 
     /// Removes the entries whose lifetime or idle time is over.
     public mutating func expire(now: Duration) {
-        let before = self
-        accepted.removeAll { !before.isValid($0, now) }
-        staged.removeAll { !before.isValid($0, now) }
+        // Without a reference to the entries, which would be copied.
+        let (limits, wallTime) = (limits, wallTime)
+        accepted.removeAll { !limits.allow($0.credential, since: $0.since, lastUse: $0.lastUse, now: now, wallTime) }
+        staged.removeAll { !limits.allow($0.credential, since: $0.since, lastUse: $0.since, now: now, wallTime) }
     }
 }

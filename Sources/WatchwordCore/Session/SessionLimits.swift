@@ -30,6 +30,14 @@ public struct SessionLimits: Sendable, Equatable {
         Challenge.SessionTimes(idle: method == .serverTrust ? nil : idle, lifetime: lifetime)
     }
 
+    /// Whether an entry of the session is still valid.
+    /// - Parameter wallTime: see `SessionCache.wallTime`.
+    func allow(
+        _ credential: LoginCredential, since: Duration, lastUse: Duration, now: Duration, _ wallTime: Duration
+    ) -> Bool {
+        allow(since: since, lastUse: lastUse, now: now) && !credential.isExpired(at: wallTime)  // guard: session-expiry
+    }
+
     public func allow(since: Duration, lastUse: Duration, now: Duration) -> Bool {
         now - lastUse < idle && now - since < lifetime
     }

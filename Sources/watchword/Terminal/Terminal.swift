@@ -40,6 +40,7 @@ struct Terminal: ~Copyable {
     func readLine(
         _ prompt: String, echo: Bool, interrupt: Int32, of question: IncomingChallenge? = nil
     ) -> Line {
+        if question?.isStillOpen(isReadable: false) == false { return .withdrawn }
         var settings = termios()
         let hasSettings = tcgetattr(descriptor, &settings) == 0
         if hasSettings && !echo {
@@ -64,7 +65,7 @@ struct Terminal: ~Copyable {
             entries += others.map(\.entry)
             if poll(&entries, UInt(entries.count), -1) < 0 && errno == EINTR { continue }
             if entries[1].revents != 0 { return .interrupted }
-            if entries[2].revents != 0, question?.isStillOpen == false { return .withdrawn }
+            if entries[2].revents != 0, question?.isStillOpen(isReadable: true) == false { return .withdrawn }
             if entries[0].revents != 0 {
                 isAnswered = true
                 return takeLine()
