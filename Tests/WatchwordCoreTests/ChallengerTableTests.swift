@@ -29,6 +29,20 @@ import WatchwordProtocol
         #expect(isThere(space("hostile", "300"), cache) && !isThere(space("hostile", "1"), cache))
     }
 
+    @Test(arguments: [[], [0], [6], [1, 2, 5], Array(0..<7)])
+    func matchingEntriesAreRemovedAndEachIsLookedAtOnce(numbers: [Int]) throws {
+        var table = ChallengerTable<Int>()
+        for number in 0..<7 { table.append(number, at: Challenger(space(number < 4 ? "a" : "b"))) }
+        var seen: [Int] = []
+        table.removeAll { number in
+            seen.append(number)
+            return numbers.contains(number)
+        }
+        #expect(seen.sorted() == Array(0..<7))
+        #expect(table.all.sorted() == (0..<7).filter { !numbers.contains($0) } && table.count == 7 - numbers.count)
+        #expect(table[Challenger(space("a"))] == (0..<4).filter { !numbers.contains($0) })
+    }
+
     @Test func aFullTableEvictsFromTheServerWithTheMostEntries() {
         var cache = SessionCache(limits: SessionLimits(entries: 20))
         for number in 0..<10 { remember(space("site\(number)"), in: &cache, at: number) }

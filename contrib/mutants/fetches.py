@@ -85,7 +85,7 @@ SESSION = [
     ("session-owner", BODY, "self[challenger]",
      "WatchwordCoreTests.(SessionCacheTests|StoredByHandTests|FetchCredentialTests|CoalescingTests)"),
     ("session-owner-of-given", "owner == owner && $0.", "", "WatchwordCoreTests.(SessionCacheTests|StoredByHandTests)"),
-    ("session-path-scope", "covers($0, path)", "covers($0, path) || !$0.isEmpty", "WatchwordCoreTests.SessionCacheTests"),
+    ("session-path-scope", "if isCovered", "if isCovered || !directory.isEmpty", "WatchwordCoreTests.SessionCacheTests"),
     ("preemptive-agrees-with-fetch", STATEMENT, "", "WatchwordCoreTests.(FetchMachineTests|FetchCredentialTests|AnswerTests)"),
     ("preemptive-downgrade", STATEMENT, "true",
      "WatchwordCoreTests.(SchemeOrderTests|DigestSchemeMemoryTests|DigestFetchTests|FetchCredentialTests)"),

@@ -85,9 +85,21 @@ struct ChallengerTable<Entry: Sendable>: Sendable {
     static func share(of limit: Int) -> Int { min(limit, max(16, limit / 8)) }
 
     /// Removes the matching entries. Lists without one are only read, because this also runs when nothing has changed.
+    /// - Parameter isDropped: called once for each entry.
     mutating func removeAll(where isDropped: (Entry) -> Bool) {
-        let affected = lists.compactMap { $0.value.entries.contains(where: isDropped) ? $0.key : nil }
-        for challenger in affected { self[challenger].removeAll(where: isDropped) }
+        let dropped = lists.compactMap { challenger, list in
+            let places = list.entries.indices.filter { isDropped(list.entries[$0]) }
+            return places.isEmpty ? nil : (challenger, places)
+        }
+        for (challenger, places) in dropped {
+            var (position, rest) = (0, places[...])
+            self[challenger].removeAll { _ in
+                defer { position += 1 }
+                guard rest.first == position else { return false }
+                rest.removeFirst()
+                return true
+            }
+        }
     }
 
     /// Changes entries, which keep their places.

@@ -141,17 +141,14 @@ extension SessionCache {
         // Set if several tokens match equally; only the server's challenge says which one is needed.
         var isAmbiguous = false
         for entry in candidates where isValid(entry, now) {
+            // The path comes first, because most of the entries of a server with many realms are for another one.
+            guard let length = entry.matchLength(of: path), length >= best?.length ?? -1 else { continue }
             // guard: attempt-doubted, no-challenge-not-sent-unasked-again
-            guard !entry.isHandshake, !entry.isDoubted, !entry.value.isWithheld(at: path),
-                let length = entry.matchLength(of: path),
-                length >= best?.length ?? -1
-            else {
-                continue
-            }
+            if entry.isHandshake || entry.isDoubted || entry.value.isWithheld(at: path) { continue }
             let scope = entry.credential.scope
             guard length > best?.length ?? -1 || scope != best?.entry.credential.scope else { continue }
             let isOnly = candidates.count == 1 && staged.isEmpty
-            let equals = isOnly ? [] : candidates.filter { $0.credential.scope == scope }
+            let equals = isOnly ? [] : candidates.filter { $0.space == entry.space && $0.credential.scope == scope }
             guard isOnly || isDefault(entry, for: user, among: equals, path: path, now: now) else { continue }
             isAmbiguous = best.map { length == $0.length && !entry.credential.isSame(as: $0.entry.credential) } ?? false
             best = (entry, length)
@@ -160,8 +157,8 @@ extension SessionCache {
         guard let entry = best?.entry, user?.admits(entry.credential.account) ?? true else { return nil }
         // A server might read the path as one in another space.
         let mayBeOfAnother = candidates.contains {
-            $0.space != entry.space && isValid($0, now)
-                && $0.matchLength(of: path, isPossible: true) ?? -1 > best?.length ?? -1
+            $0.matchLength(of: path, isPossible: true) ?? -1 > best?.length ?? -1 && isValid($0, now)
+                && $0.space != entry.space
         }
         return mayBeOfAnother ? nil : entry
     }

@@ -73,9 +73,12 @@ extension Boxed<SessionEntry> {
     /// Returns how many bytes of `path` the entry matches; `nil` if it is not valid there.
     /// - Parameter isPossible: whether a match counts that a server might find, but that is not certain.
     func matchLength(of path: ExactText, isPossible: Bool = false) -> Int? {
-        let covers = isPossible ? PathRange.path(_:mayCover:) : PathRange.path(_:covers:)
-        // guard: session-path-scope
-        var match = value.directories.filter { covers($0, path) }.map { PathRange.length(of: $0) }.max()
+        var match: Int?
+        for directory in value.directories {
+            let isCovered =
+                isPossible ? PathRange.path(directory, mayCover: path) : PathRange.path(directory, covers: path)
+            if isCovered { match = max(match ?? 0, PathRange.length(of: directory)) }  // guard: session-path-scope
+        }
         if let length = match, length > 1, !isPossible, HiddenSegments.leadUp(in: path) { match = nil }
         guard value.space.authenticationMethod == .httpDigest else { return match }
         // `domain` has no meaning for a proxy (RFC 7616 section 3.3).
