@@ -261,3 +261,18 @@ extension FetchID {
     /// A fetch that has sent nothing.
     fileprivate static let new = FetchID(number: 9999)
 }
+
+@Suite struct AttemptWindowMemoryTests {
+    @Test func requestsThatProveNothingAreForgottenAtTheNextAcceptance() {
+        var window = AttemptWindow()
+        window.note(provenAt: .zero)
+        let fetches = (1...3).map { FetchID(number: $0) }
+        for fetch in fetches { window.send(fetch, now: .seconds(1)) }
+        func accept(_ fetch: FetchID) { window.accept(fetch, waiting: 0, since: .zero, most: 64, now: .seconds(2)) }
+        accept(fetches[2])
+        window.lose(fetches[1], now: .seconds(2))
+        #expect(!window.isIdle && window.atRisk == 0)
+        accept(fetches[0])
+        #expect(window.isIdle)
+    }
+}

@@ -36,6 +36,20 @@ import WatchwordProtocol
         for _ in 0..<2 { #expect(uses.count(try note(.credentialRefused), by: client, now: .zero) == 1) }
     }
 
+    @Test func aProxyLoginForAnotherSchemeIsAnotherUse() throws {
+        var uses = AuditEventFilter()
+        for scheme in ["http", "https"] {
+            let record = AuditRecord(
+                kind: .credentialUsed, origin: try FetchURL("\(scheme)://h:8080/").origin,
+                space: SpacePattern(
+                    ProtectionSpace(
+                        scheme: "http", host: "p", port: 3128, realm: "r", authenticationMethod: .httpBasic,
+                        proxyType: .http)), user: "bob", source: .session, persistence: nil)
+            #expect(uses.count(record, by: client, now: .zero) == 1)
+            #expect(uses.count(record, by: client, now: .zero) == nil)
+        }
+    }
+
     @Test func repeatedPromptsOfOneProgramAreRecordedOnce() {
         var events = AuditEventFilter()
         var event = AuditEvent(.promptAsked, timeMs: 0, client: client)

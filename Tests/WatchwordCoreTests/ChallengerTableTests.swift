@@ -43,6 +43,16 @@ import WatchwordProtocol
         #expect(table[Challenger(space("a"))] == (0..<4).filter { !numbers.contains($0) })
     }
 
+    @Test func afterTheLimitWasLoweredEachAcceptanceEvictsOne() {
+        var cache = SessionCache(limits: SessionLimits(entries: 10))
+        for number in 0..<10 { remember(space("site\(number)"), in: &cache, at: number) }
+        cache.limits.entries = 4
+        for second in 10..<13 { remember(space("site0"), in: &cache, at: second) }
+        #expect(cache.count == 7)
+        for second in 13..<30 { remember(space("site0"), in: &cache, at: second) }
+        #expect(cache.count == 4 && isThere(space("site0"), cache))
+    }
+
     @Test func aFullTableEvictsFromTheServerWithTheMostEntries() {
         var cache = SessionCache(limits: SessionLimits(entries: 20))
         for number in 0..<10 { remember(space("site\(number)"), in: &cache, at: number) }

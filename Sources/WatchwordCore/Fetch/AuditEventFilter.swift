@@ -100,6 +100,8 @@ public struct AuditEventFilter: Sendable {
         var hasher = Hasher()
         hasher.combine(kind)
         hasher.combine(client)
+        // The hash of an origin is without the scheme.
+        hasher.combine(record.origin.scheme)
         hasher.combine(record.origin)
         hasher.combine(record.space)
         hasher.combine(record.user)

@@ -125,11 +125,11 @@ struct AttemptWindow: Sendable {
         let sentAt = requests[index].sentAt
         requests.remove(at: index)
         // Requests that were sent earlier were sent before any later change of the password.
-        for earlier in requests.indices[..<index].reversed() {
+        for earlier in requests.indices[..<index] {
             requests[earlier].isAtRisk = false
             requests[earlier].isUnclear = false
-            if requests[earlier].endedAt != nil { requests.remove(at: earlier) }
         }
+        if !requests.isEmpty { requests.removeAll { !$0.isAtRisk && $0.endedAt != nil } }
         note(provenAt: sentAt)
         let current = capacity(now)
         let grows = waiting > 0 && sentAt >= since

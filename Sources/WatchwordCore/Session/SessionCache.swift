@@ -89,7 +89,8 @@ public struct SessionCache: Sendable {
                 $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
             }
         }
-        if place == nil { evict(at: challenger, owner) }
+        // A reload may have lowered the limits.
+        if place == nil || count > limits.entries { evict(at: challenger, owner) }
         return isNews
     }
 
