@@ -15,6 +15,7 @@ from rig.scripted import basic_server, response
 from rig.scripted_broker import OK, ScriptedBroker
 from rig.streams import StreamServer
 from rig.uploads import UploadServer
+from test_helper_certificates import challenge
 
 
 def names(folder):
@@ -315,6 +316,22 @@ def test_one_question_for_all_while_the_others_continue(stage, shell, tmp_path):
     assert terminal.end() == 0
     assert terminal.shown.count(b"User: ") == 1
     assert [(tmp_path / f"f{index}").read_bytes() for index in range(4)] == [b"welcome"] * 4
+
+
+def test_a_question_that_is_withdrawn_at_once_is_not_shown(tmp_path):
+    """The challenge and its withdrawal arrive in one read, and nothing else until a prompt would be shown."""
+    asked = challenge("httpBasic", {"realm": "Staff"}, accepts=["password"])
+
+    def plan(broker, params):
+        messages = [{"id": 1, "method": "auth/challenge", "params": asked}, {"method": "$/cancelRequest", "params": {"id": 1}}]
+        broker.connection.sendall(b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in messages))
+        time.sleep(0.5)
+        return OK
+
+    broker = ScriptedBroker(tmp_path, plan)
+    terminal = broker.at_terminal("fetch", "http://h/")
+    assert terminal.end() == 0 and b"done" in terminal.shown and b"User" not in terminal.shown
+    broker.close()
 
 
 # Progress bar
