@@ -20,19 +20,19 @@ public actor Broker {
     public init(
         loop: any BrokerLoop, transfers: any TransferPort, keyring: (any KeyringPort)? = nil,
         netrc: (any NetrcPort)? = nil, commands: (any CommandPort)? = nil,
-        trust: (any TrustPort)? = nil, grants: (any GrantPort)? = nil, audit: (any AuditPort)? = nil,
+        trust: (any TrustPort)? = nil, consents: (any ConsentPort)? = nil, audit: (any AuditPort)? = nil,
         fronts: (any FrontPort)? = nil, upstreams: (any UpstreamPort)? = nil, clock: any BrokerClock,
         options: BrokerOptions, log: Logger
     ) {
         self.loop = loop
         let ports = BrokerPorts(
             loop: loop, transfers: transfers, keyring: keyring, netrc: netrc, commands: commands, trust: trust,
-            grants: grants, audit: audit, fronts: fronts, upstreams: upstreams, clock: clock)
+            consents: consents, audit: audit, fronts: fronts, upstreams: upstreams, clock: clock)
         var table = FetchTable(
             session: options.session, isKeyringEnabled: keyring != nil && options.isKeyringEnabled,
             sharing: options.sharing)
         if let trust { table.setPermanentTrust(trust.trustedKeys()) }
-        if let grants { table.restoreGrants(grants.permanentGrants()) }
+        if let consents { table.restoreConsents(consents.permanentConsents()) }
         let suspended = clock.suspended
         makeDesks = { [table] broker in
             Desks(

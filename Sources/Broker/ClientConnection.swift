@@ -46,12 +46,12 @@ final class ClientConnection {
     var requester: Requester {
         Requester(
             name: profile.name, pid: Int(peer.pid), subject: peer.subject,
-            isRestricted: peer.entrance == .restricted)
+            isRestricted: peer.socketKind == .restricted)
     }
 
     /// Whether the client may only fetch and answer its own challenges, because it is on the restricted socket or in a
     /// sandbox.
-    var isConfined: Bool { peer.entrance == .restricted || peer.subject.isSandboxed }  // guard: sandbox-methods
+    var isConfined: Bool { peer.socketKind == .restricted || peer.subject.isSandboxed }  // guard: sandbox-methods
 
     var hasOpenCalls: Bool { machine.openCallCount > 0 }
 

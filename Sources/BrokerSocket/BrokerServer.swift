@@ -12,21 +12,21 @@ public final class BrokerServer {
     /// - Parameter onFailure: called if connections can no longer be accepted; open connections continue.
     /// - Throws: `SocketFailure` if accepting cannot start.
     public convenience init(
-        on loop: EventLoop, socket: consuming ListeningSocket, entrance: SocketKind = .main,
+        on loop: EventLoop, socket: consuming ListeningSocket, socketKind: SocketKind = .main,
         service: any ConnectionService, policy: PeerPolicy, limits: ServerLimits = ServerLimits(),
-        census: ConnectionCounter = ConnectionCounter(), log: Logger, onFailure: @escaping (SocketFailure) -> Void
+        counter: ConnectionCounter = ConnectionCounter(), log: Logger, onFailure: @escaping (SocketFailure) -> Void
     ) throws(SocketFailure) {
         try self.init(
-            on: loop, socket: socket, entrance: entrance, service: service, policy: policy, limits: limits,
-            listening: Listener.Limits(), census: census, log: log, onFailure: onFailure)
+            on: loop, socket: socket, socketKind: socketKind, service: service, policy: policy, limits: limits,
+            listening: Listener.Limits(), counter: counter, log: log, onFailure: onFailure)
     }
 
     init(
-        on loop: EventLoop, socket: consuming ListeningSocket, entrance: SocketKind, service: any ConnectionService,
-        policy: PeerPolicy, limits: ServerLimits, listening: Listener.Limits, census: ConnectionCounter, log: Logger,
+        on loop: EventLoop, socket: consuming ListeningSocket, socketKind: SocketKind, service: any ConnectionService,
+        policy: PeerPolicy, limits: ServerLimits, listening: Listener.Limits, counter: ConnectionCounter, log: Logger,
         onFailure: @escaping (SocketFailure) -> Void
     ) throws(SocketFailure) {
-        let server = ClientServer(on: loop, service, entrance, policy, limits, census, log)
+        let server = ClientServer(on: loop, service, socketKind, policy, limits, counter, log)
         listener = Listener(socket, for: server, limits: listening, onFailure: onFailure)
         try listener.start()
     }

@@ -13,15 +13,15 @@ final class ClientServer {
     /// The read buffer, shared by all clients.
     let buffer: UnsafeMutableRawBufferPointer
     private let policy: PeerPolicy
-    private let census: ConnectionCounter
-    private let entrance: SocketKind
+    private let counter: ConnectionCounter
+    private let socketKind: SocketKind
 
     init(
-        on loop: EventLoop, _ service: any ConnectionService, _ entrance: SocketKind, _ policy: PeerPolicy,
-        _ limits: ServerLimits, _ census: ConnectionCounter, _ log: Logger
+        on loop: EventLoop, _ service: any ConnectionService, _ socketKind: SocketKind, _ policy: PeerPolicy,
+        _ limits: ServerLimits, _ counter: ConnectionCounter, _ log: Logger
     ) {
-        (self.loop, self.service, self.entrance, self.policy) = (loop, service, entrance, policy)
-        (self.limits, self.census, self.log) = (limits, census, log)
+        (self.loop, self.service, self.socketKind, self.policy) = (loop, service, socketKind, policy)
+        (self.limits, self.counter, self.log) = (limits, counter, log)
         buffer = .allocate(byteCount: max(limits.readBytes, limits.largeReadBytes), alignment: 16)
     }
 
@@ -40,17 +40,17 @@ final class ClientServer {
             close(descriptor)
             return
         }
-        guard census.admit(peer.pid, limits) else {
+        guard counter.admit(peer.pid, limits) else {
             log.warning("too many connections", metadata: ["limit": "\(limits.connections)", "pid": "\(peer.pid)"])
             close(descriptor)
             return
         }
-        peer.entrance = entrance
+        peer.socketKind = socketKind
         // Counted after the process was identified. If the number is not known, all may be early.
         let early = watchword_waiting_input(descriptor)
         peer.earlyBytes = early < 0 ? .max : Int(early)
         ClientSocket(self, descriptor: descriptor, peer: peer, wasListening: wasListening).open()
     }
 
-    func closed(_ pid: Int32) { census.dismiss(pid) }
+    func closed(_ pid: Int32) { counter.dismiss(pid) }
 }

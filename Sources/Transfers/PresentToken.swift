@@ -31,7 +31,7 @@ struct PresentToken {
         self.flags = flags
     }
 
-    func isMeant(by name: TokenName) -> Bool { TokenName(attributes).hasAll(of: name) }
+    func isNamed(by name: TokenName) -> Bool { TokenName(attributes).hasAll(of: name) }
 
     /// The tokens of a module; empty if the module does not list them.
     static func all(of module: UnsafePointer<watchword_token_module>) -> [PresentToken] {

@@ -28,7 +28,7 @@ final class TokenModule: Sendable {
         var pins: [TokenName: Pins] = [:]
         var tries: [PresentToken.Identity: PINTries] = [:]
 
-        func meant(by name: TokenName) -> [PresentToken] { present.filter { $0.isMeant(by: name) } }
+        func meant(by name: TokenName) -> [PresentToken] { present.filter { $0.isNamed(by: name) } }
 
         /// Updates the tokens that are plugged in, and drops the PINs of names that now match other tokens: another token has
         /// its own PIN and try counter.

@@ -28,7 +28,7 @@ final class RunningService {
     private let upstreams: UpstreamRunner
     private let broker: Broker
     private let trust: TrustFile?
-    private let grants: GrantFile?
+    private let consents: ConsentFile?
     private let audit: AuditLog?
     private let fronts: FrontServer
     private var servers: [BrokerServer] = []
@@ -64,7 +64,7 @@ final class RunningService {
             upstreams = UpstreamRunner()
             challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
             trust = TrustFile(environment: Self.environment, log: log)
-            grants = GrantFile(environment: Self.environment, log: log)
+            consents = ConsentFile(environment: Self.environment, log: log)
             audit = AuditLog(settings, log: log)
             fronts = FrontServer(on: loop, log: log)
             var brokerOptions = BrokerOptions(version: WatchwordVersion.current)
@@ -72,7 +72,7 @@ final class RunningService {
             brokerOptions.filtersSystemCalls = settings.filtersSystemCalls
             broker = Broker(
                 loop: loop, transfers: engine.port, keyring: keyring, netrc: netrc, commands: commands,
-                trust: trust, grants: grants, audit: audit, fronts: fronts.port, upstreams: upstreams,
+                trust: trust, consents: consents, audit: audit, fronts: fronts.port, upstreams: upstreams,
                 clock: LoopClock(of: loop),
                 options: brokerOptions, log: log
             )
@@ -110,23 +110,24 @@ final class RunningService {
     private static let environment: @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
 
     private func listen(on socket: consuming ListeningSocket, restricted: SocketLocation) throws {
-        let census = ConnectionCounter()
-        try add(socket, .main, census)
+        let counter = ConnectionCounter()
+        try add(socket, .main, counter)
         if let sockets = manager.sockets {
             // With socket activation, the service manager creates all sockets.
-            if let other = sockets.restricted { try add(ListeningSocket(inherited: other), .restricted, census) }
+            if let other = sockets.restricted { try add(ListeningSocket(inherited: other), .restricted, counter) }
         } else if restricted.isShortEnough {
-            try add(ListeningSocket(at: restricted), .restricted, census)
+            try add(ListeningSocket(at: restricted), .restricted, counter)
         } else {
             log.warning("no restricted socket: its path is too long", metadata: ["path": "\(restricted.path)"])
         }
     }
 
-    private func add(_ socket: consuming ListeningSocket, _ entrance: SocketKind, _ census: ConnectionCounter) throws {
+    private func add(_ socket: consuming ListeningSocket, _ socketKind: SocketKind, _ counter: ConnectionCounter) throws
+    {
         servers.append(
             try BrokerServer(
-                on: loop, socket: socket, entrance: entrance, service: broker, policy: PeerPolicy(uid: getuid()),
-                census: census, log: log
+                on: loop, socket: socket, socketKind: socketKind, service: broker, policy: PeerPolicy(uid: getuid()),
+                counter: counter, log: log
             ) { [unowned self] failure in
                 self.failure = self.failure ?? failure
                 stop()
@@ -138,7 +139,7 @@ final class RunningService {
         watchword_heap_keep_blocks()
         loop.run()
         fronts.shutDown()
-        for file in [trust?.file, grants?.file] { file?.finish(within: 1) }
+        for file in [trust?.file, consents?.file] { file?.finish(within: 1) }
         audit?.shutDown(limit: Self.auditFlushTimeout)
         commands.shutDown()
         upstreams.shutDown()

@@ -138,8 +138,8 @@ final class TestServer: Sendable {
             let result = Result {
                 guard let socket = handover.withLock({ $0.take() }) else { throw CancellationError() }
                 let server = try BrokerServer(
-                    on: thread.loop, socket: socket, entrance: .main, service: service, policy: policy,
-                    limits: limits, listening: listening, census: ConnectionCounter(),
+                    on: thread.loop, socket: socket, socketKind: .main, service: service, policy: policy,
+                    limits: limits, listening: listening, counter: ConnectionCounter(),
                     log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), onFailure: onFailure)
                 return LoopBound(server, to: thread.loop)
             }

@@ -215,13 +215,13 @@ import WatchwordProtocol
 
     /// The reply comes only after the change is written, because otherwise the next broker could still have the grant.
     @Test func aRevocationIsAnsweredOnceItIsWritten() {
-        let grants = FakeGrants()
-        let client = Stage(grants: grants).connect(.request)
+        let consents = FakeConsents()
+        let client = Stage(consents: consents).connect(.request)
         #expect(client.call("grant/revoke", #"{"id":"g1"}"#) == nil)
-        grants.write()
+        consents.write()
         #expect(client.hear().replies.last?["result"]?["removed"]?.integer == 1)
         #expect(client.call("grant/revoke", #"{"id":"g2"}"#) == nil)
-        grants.write(failure: "no space")
+        consents.write(failure: "no space")
         #expect(client.hear().replies.last?["error"]?["data"]?["kind"]?.string == "internalError")
         #expect(client.call("grant/revoke")?["result"]?["removed"]?.integer == 0, "nothing has to be written")
     }

@@ -46,7 +46,7 @@ import WatchwordProtocol
         run.respond(fetch, 200)
         let next = try run.fetch(client: 3, subject: mailer)
         #expect((authorization(run, next) != nil) == (consent != .once))
-        #expect(run.keptGrants.last?.map(\.subject) == (consent == .always ? [mailer] : nil))
+        #expect(run.keptConsents.last?.map(\.subject) == (consent == .always ? [mailer] : nil))
     }
 
     @Test("Rule G6: after a denial no agent is asked for a password, neither now nor by the next fetch")
@@ -338,7 +338,7 @@ import WatchwordProtocol
         let fetch = try run.fetch(client: 2, subject: Subject(.unit, "report.service"))
         run.challenge(fetch)
         run.confirm(fetch, .always)
-        #expect(run.table.grants.map(\.consent) == [.session] && run.keptGrants.isEmpty)
+        #expect(run.table.grants.map(\.consent) == [.session] && run.keptConsents.isEmpty)
     }
 
     // MARK: Regressions
@@ -392,7 +392,7 @@ import WatchwordProtocol
         run.challenge(fetch)
         run.take(run.table.lock())
         run.confirm(fetch, .always)
-        #expect(run.table.grants.isEmpty && run.keptGrants.isEmpty)
+        #expect(run.table.grants.isEmpty && run.keptConsents.isEmpty)
         #expect(run.sent == [basic("bob", "pw")])
     }
 
@@ -431,18 +431,18 @@ import WatchwordProtocol
         #expect(run.failures[fetch]?.kind == .denied)
     }
 
-    // MARK: GrantBook
+    // MARK: ConsentBook
 
     @Test func grantsAreBounded() {
-        var book = GrantBook()
+        var book = ConsentBook()
         let access = Access(mailer, client: ClientTag(value: 1), sharing: .ask)
         func space(_ port: Int) -> ProtectionSpace {
             ProtectionSpace(scheme: "http", host: "h", port: port, realm: nil, authenticationMethod: .bearer)
         }
-        book.restore((1...Limits.grants - 2).map { PermanentGrant(subject: mailer, space: space($0), user: nil) })
+        book.restore((1...Limits.grants - 2).map { PermanentConsent(subject: mailer, space: space($0), user: nil) })
         for port in [2001, 2002, 2003] {
             #expect(book.listing.count == min(Limits.grants - 2 + port - 2001, Limits.grants))
-            _ = book.record(.session, to: GrantBook.Use(space: space(port), user: nil), of: access, now: .zero)
+            _ = book.record(.session, to: ConsentBook.Use(space: space(port), user: nil), of: access, now: .zero)
         }
         #expect(book.listing.count == Limits.grants)
         #expect(book.listing.suffix(3).map(\.use.space.port) == [Limits.grants - 2, 2002, 2003])
@@ -451,7 +451,7 @@ import WatchwordProtocol
     @Test func permanentGrantsAreRestored() throws {
         var run = try afterLogin()
         let space = ProtectionSpace(scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
-        run.table.restoreGrants([PermanentGrant(subject: mailer, space: space, user: "bob")])
+        run.table.restoreConsents([PermanentConsent(subject: mailer, space: space, user: "bob")])
         let fetch = try run.fetch(client: 2, subject: mailer)
         #expect(authorization(run, fetch) == basic("bob", "pw"))
         run.take(run.table.clearSession().orders)

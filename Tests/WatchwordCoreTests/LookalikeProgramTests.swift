@@ -37,8 +37,8 @@ import WatchwordProtocol
         for number in [UInt64(1), 2] {
             let file = Subject.File(inode: number, changed: 0)
             let subject = Subject(.exe, number == 1 ? "/opt/caf\u{E9}" : "/opt/cafe\u{301}", file: file)
-            run.table.restoreGrants([
-                PermanentGrant(subject: subject, space: here.space(realm: "r", .httpBasic), user: nil)
+            run.table.restoreConsents([
+                PermanentConsent(subject: subject, space: here.space(realm: "r", .httpBasic), user: nil)
             ])
         }
         #expect(run.table.revokeGrants(number: nil, subject: other).count == 1)

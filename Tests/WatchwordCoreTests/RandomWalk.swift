@@ -24,7 +24,7 @@ struct RandomWalk {
         /// The subject of the client, if it needs consent.
         var subject: Subject?
         /// The uses that a person has consented to.
-        var consented: Set<GrantBook.Use> = []
+        var consented: Set<ConsentBook.Use> = []
         var steps = 0
     }
 
@@ -59,7 +59,7 @@ struct RandomWalk {
     var trusted: [String: Set<UInt8>] = [:]
     var remembered: [String: Set<UInt8>] = [:]
     /// The authentication state of the connections of each number.
-    var marks: [Int: String] = [:]
+    var connectionKeys: [Int: String] = [:]
     var closed: Set<Int> = []
     /// All credentials and certificates that were ever provided for a server or a proxy.
     var meant: [String: Set<String>] = [:]
@@ -230,7 +230,7 @@ struct RandomWalk {
     private mutating func confirm(_ request: ConsentRequest, for id: FetchID) {
         let consent = (Consent.allCases + [nil]).randomElement(using: &random) ?? nil
         if let consent, consent != .no {
-            fetches[id]?.consented.insert(GrantBook.Use(space: request.space, user: request.user))
+            fetches[id]?.consented.insert(ConsentBook.Use(space: request.space, user: request.user))
         }
         take(table.handle(.confirmed(consent), of: id, environment), after: id)
     }

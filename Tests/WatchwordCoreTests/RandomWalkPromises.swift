@@ -31,12 +31,12 @@ extension RandomWalk {
                 problem = "a stored credential was sent with a steered request"
             }
         }
-        let marks = request.marks(at: place)
+        let connectionKey = request.connectionKey(at: place)
         switch request.identity {
         case .none:
-            if !marks.isEmpty { problem = "an authenticated connection has no number" }
+            if !connectionKey.isEmpty { problem = "an authenticated connection has no number" }
         case .number(let number):
-            if let known = self.marks.updateValue(marks, forKey: number), known != marks {
+            if let known = connectionKeys.updateValue(connectionKey, forKey: number), known != connectionKey {
                 problem = "connections \(number) are of several"
             }
             if closed.contains(number) { problem = "connections \(number) were closed" }
@@ -104,7 +104,7 @@ extension RandomWalk {
             for key in keys where remembered["https://\(key.origin.host)"]?.contains(key.spkiSha256[0]) != true {
                 problem = "no permanent exception trusts \(key.origin.text)"
             }
-        case .notify, .report, .announce, .remove, .closeConnections, .storeGrants: break
+        case .notify, .report, .announce, .remove, .closeConnections, .storeConsents: break
         }
     }
 

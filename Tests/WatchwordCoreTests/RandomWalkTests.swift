@@ -20,7 +20,7 @@ import Testing
             "transfer", "ask the handler", "ask the client", "ask the agents", "consult", "lookUp", "readNetrc",
             "findUpstreams", "wait",
             "notify", "finish", "fail", "store", "remove", "announce", "closeConnections", "storeTrust", "audit",
-            "report", "confirm", "storeGrants",
+            "report", "confirm", "storeConsents",
         ]
         #expect(walk.reached == Set(all))
     }

@@ -29,14 +29,14 @@ extension TransferRequest {
     var isFromKeyring: Bool { authorization?.revealed.hasPrefix("Basic cmluZz") == true }
 
     /// Returns the authentication state of the connection; empty if it has none.
-    func marks(at place: String) -> String {
-        var marks: [String] = []
-        if handshake != nil { marks.append("\(place) \(sent ?? "")") }
-        if url.origin.scheme == .https, let login = proxyLogin { marks.append("tunnel \(proxy?.host ?? "") \(login)") }
-        if let trustedKey { marks.append("\(place) key \(trustedKey)") }
-        if let shownCertificate { marks.append("\(place) \(shownCertificate)") }
-        if refusesCertificateRequest { marks.append("refuses") }
-        return marks.joined(separator: ", ")
+    func connectionKey(at place: String) -> String {
+        var parts: [String] = []
+        if handshake != nil { parts.append("\(place) \(sent ?? "")") }
+        if url.origin.scheme == .https, let login = proxyLogin { parts.append("tunnel \(proxy?.host ?? "") \(login)") }
+        if let trustedKey { parts.append("\(place) key \(trustedKey)") }
+        if let shownCertificate { parts.append("\(place) \(shownCertificate)") }
+        if refusesCertificateRequest { parts.append("refuses") }
+        return parts.joined(separator: ", ")
     }
 }
 
@@ -100,7 +100,7 @@ extension FetchEffect {
         case .announce: "announce"
         case .closeConnections: "closeConnections"
         case .storeTrust: "storeTrust"
-        case .storeGrants: "storeGrants"
+        case .storeConsents: "storeConsents"
         }
     }
 }

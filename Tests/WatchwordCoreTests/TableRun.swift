@@ -25,7 +25,7 @@ struct TableRun {
     private(set) var closed: [ConnectionIdentity] = []
     /// The keys that were to be stored, each time.
     private(set) var kept: [[TrustedKey]] = []
-    private(set) var keptGrants: [[PermanentGrant]] = []
+    private(set) var keptConsents: [[PermanentConsent]] = []
     var proxy = ProxyRule()
     var schemes = SchemeRules()
     var usesNetrc = false
@@ -208,7 +208,7 @@ struct TableRun {
                 noted.append(id)
             case .effect(.closeConnections(let identity), _): closed.append(identity)
             case .effect(.storeTrust(let keys), _): kept.append(keys)
-            case .effect(.storeGrants(let grants), _): keptGrants.append(grants)
+            case .effect(.storeConsents(let grants), _): keptConsents.append(grants)
             case .effect(let effect, _): effects.append(effect)
             case .command(let command, let id): take(command, for: id)
             }

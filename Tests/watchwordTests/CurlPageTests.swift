@@ -59,8 +59,8 @@ import WatchwordProtocol
         [".PP", ".B \(escaped(reason))", ".br"] + list { $0 == verdict }
     }
 
-    private static func list(_ isMeant: (CurlOption.Verdict) -> Bool) -> [String] {
-        let names = CurlOption.all.filter { isMeant($0.verdict) }.map { escaped($0.name) }
+    private static func list(_ matches: (CurlOption.Verdict) -> Bool) -> [String] {
+        let names = CurlOption.all.filter { matches($0.verdict) }.map { escaped($0.name) }
         return ManualPage.wrapped(names.joined(separator: "; ") + ".")
     }
 

@@ -93,7 +93,7 @@ SESSION = [
     ("storage-loopback-behind-proxy", STATEMENT, "", "WatchwordCoreTests.ProxyFetchTests"),
     ("storage-over-exception", "space.proxyType != nil || exception == nil", "true", "WatchwordCoreTests.ServerTrustFetchTests"),
     ("answers-follow-no-steering", "challenger.isProxy || proxy == nil && exception == nil", "challenger.port >= 0", "WatchwordCoreTests.(InFlightAttemptTests|ServerTrustFetchTests|CoalescingTests|AcceptedStrengthTests)"),
-    ("strength-of-the-server-itself", "search.situation.steering(to: attempt.challenger) == nil", "path.utf8.count >= 0", "WatchwordCoreTests.AcceptedStrengthTests"),
+    ("strength-of-the-server-itself", "search.hopState.steering(to: attempt.challenger) == nil", "path.utf8.count >= 0", "WatchwordCoreTests.AcceptedStrengthTests"),
     ("verdict-of-the-same-server", "[index].login.steering == login.steering", "[index].login.space == login.space", "WatchwordCoreTests.InFlightAttemptTests"),
     ("refusal-of-the-same-server", " && $0.key.steering == steering", "", "WatchwordCoreTests.ChallengerTableTests"),
     ("downgrade-ambiguous-path", ", isPossible: true", "", "WatchwordCoreTests.AcceptedStrengthTests"),

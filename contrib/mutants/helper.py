@@ -14,8 +14,8 @@ DISPLAY = [
 ]
 
 PLANTED_FILES = [
-    ("part-file", BODY, "nil", "watchwordTests.FoundFileTests"),
-    ("planted-pipe", BODY, "false", "watchwordTests.FoundFileTests"),
+    ("part-file", BODY, "nil", "watchwordTests.ExistingFileTests"),
+    ("planted-pipe", BODY, "false", "watchwordTests.ExistingFileTests"),
 ]
 
 ARGUMENTS = [

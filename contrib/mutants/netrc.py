@@ -17,7 +17,7 @@ NETRC = [
     ("netrc-port", "isAtDefaultPort", "true", "WatchwordCoreTests.NetrcFetchTests"),
     ("netrc-refused-once", " || attempt.source.isWithoutRealm", "",
      "WatchwordCoreTests.NetrcFetchTests"),
-    ("netrc-while-locked", "mayUseStorage(for: space, context)", "source == .netrc || mayUseStorage(for: space, context)",
+    ("netrc-while-locked", "allowsStorageNow(for: space, context)", "source == .netrc || allowsStorageNow(for: space, context)",
      "WatchwordCoreTests.NetrcFetchTests"),
     ("netrc-swallowed-keyword", "nil", "nil, word.line < before.line", "WatchwordProtocolTests.NetrcTests"),
     ("netrc-refused-to-others", "at: challenger", "in: space", "WatchwordCoreTests.NetrcFetchTests"),

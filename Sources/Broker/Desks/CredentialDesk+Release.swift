@@ -17,7 +17,7 @@ extension CredentialDesk {
         }
         let query = params.pattern.authenticationMethod == .bearer ? tokenQuery(params, call.connection) : nil
         if let query, let refused = params.refusedToken {
-            let mark = TokenMark(refused, for: query.url.origin)
+            let mark = TokenDigest(refused, for: query.url.origin)
             fetches.perform(fetches.change { $0.forget(mark) }, connection.cause)
         }
         if let credential = fetches.table.sessionCredential(for: params, of: call.connection.tag, now: context.now) {

@@ -13,11 +13,11 @@ final class CredentialDesk {
     unowned let fetches: FetchRouter
     let reference: DeskReference<CredentialDesk>
     let trust: (any TrustPort)?
-    private let grants: (any GrantPort)?
+    private let consents: (any ConsentPort)?
     private var passphraseLock = PassphraseLock()
 
     init(_ fetches: FetchRouter, _ keyring: KeyringDesk, _ reference: DeskReference<CredentialDesk>) {
-        (trust, grants) = (fetches.ports.trust, fetches.ports.grants)
+        (trust, consents) = (fetches.ports.trust, fetches.ports.consents)
         (context, audit, clients) = (fetches.context, fetches.audit, fetches.clients)
         (self.keyring, self.fetches, self.reference) = (keyring, fetches, reference)
     }
@@ -160,14 +160,14 @@ final class CredentialDesk {
         context.log.notice("grants revoked", metadata: ["removed": "\(count)"])
         if count > 0 { audit.record(.grantRevoked, cause) { $0.count = count } }
         fetches.perform(orders, cause)
-        return count > 0 ? answer(call, count, whenStoredBy: grants) : 0
+        return count > 0 ? answer(call, count, whenStoredBy: consents) : 0
     }
 
     /// Answers `call` with `result` after `port` has written its changes: a revoked grant or exception must not reappear
     /// when the broker restarts. If it could not be written, the answer is an error.
     /// - Returns: `result` if `port` is `nil`; otherwise `nil`, and the call is answered later.
     func answer<M: Method>(
-        _ call: Call<M>, _ result: M.Result, whenStoredBy port: (any LastingPort)?
+        _ call: Call<M>, _ result: M.Result, whenStoredBy port: (any DurableStore)?
     ) -> M.Result? {
         guard let port else { return result }
         port.whenStored(

@@ -13,7 +13,7 @@ final class Desks {
     let methods: FetchMethods
     let bodies: BodyDesk
     let questions: QuestionDesk
-    let programPrompts: ProgramPromptDesk
+    let programPrompts: AskpassDesk
     let keyring: KeyringDesk
     let credentials: CredentialDesk
     let progress: ProgressReporter
@@ -34,7 +34,7 @@ final class Desks {
         session = SessionDesk(fetches, suspendedBefore: suspendedBefore, reference { $0.desks.session })
         bodies = BodyDesk(fetches, reference { $0.desks.bodies })
         questions = QuestionDesk(fetches, bodies, reference { $0.desks.questions })
-        programPrompts = ProgramPromptDesk(questions, reference { $0.desks.programPrompts })
+        programPrompts = AskpassDesk(questions, reference { $0.desks.programPrompts })
         keyring = KeyringDesk(fetches, reference { $0.desks.keyring })
         credentials = CredentialDesk(fetches, keyring, reference { $0.desks.credentials })
         upstreams = UpstreamDesk(fetches, ports.upstreams, reference { $0.desks.upstreams })

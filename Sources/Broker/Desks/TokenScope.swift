@@ -13,7 +13,7 @@ struct TokenScope {
     /// Whether `other` has the same user and the same kind of socket. Tokens of the main socket are not valid on the
     /// restricted socket, and vice versa.
     func isSameEntrance(as other: ClientConnection) -> Bool {
-        other.peer.uid == peer.uid && other.peer.entrance == peer.entrance
+        other.peer.uid == peer.uid && other.peer.socketKind == peer.socketKind
     }
 
     /// Whether `other` belongs to the same program, according to the subjects determined when both connected.

@@ -113,7 +113,7 @@ final class FetchMethods {
         }
         adapt(&plan)
         plan.mayNameFiles = !connection.isConfined
-        plan.isRestricted = connection.peer.entrance == .restricted
+        plan.isRestricted = connection.peer.socketKind == .restricted
         do throws(FetchFailure) {
             try context.rules.hosts.check(plan.url.origin)
         } catch {

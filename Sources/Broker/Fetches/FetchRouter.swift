@@ -11,7 +11,7 @@ final class FetchRouter {
         let session: SessionDesk
         let bodies: BodyDesk
         let questions: QuestionDesk
-        let programPrompts: ProgramPromptDesk
+        let programPrompts: AskpassDesk
         let keyring: KeyringDesk
         let upstreams: UpstreamDesk
         /// Set once, because the desks refer to this router.
@@ -117,7 +117,7 @@ final class FetchRouter {
         case .announce(let change): clients.announce(change, cause)
         case .closeConnections(let identity): ports.transfers.forget(identity)
         case .storeTrust(let keys): ports.trust?.store(keys)
-        case .storeGrants(let standing): ports.grants?.store(standing)
+        case .storeConsents(let permanent): ports.consents?.store(permanent)
         }
     }
 
@@ -231,7 +231,7 @@ extension FetchEffect {
     fileprivate var isAnnounced: Bool {
         switch self {
         case .store, .remove, .announce: true
-        case .notify, .audit, .report, .closeConnections, .storeTrust, .storeGrants: false
+        case .notify, .audit, .report, .closeConnections, .storeTrust, .storeConsents: false
         }
     }
 }

@@ -38,7 +38,7 @@ extension Broker {
             }
             guard !connection.isConfined || known.method.access == .everyClient else {
                 let place =
-                    connection.peer.entrance == .restricted
+                    connection.peer.socketKind == .restricted
                     ? "on the restricted socket" : connection.peer.subject.confinement
                 throw RPCError(
                     .denied, "\(method) is not available \(place); only fetches and answers to their challenges are")

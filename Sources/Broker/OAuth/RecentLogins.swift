@@ -67,8 +67,8 @@ struct RecentLogins {
         refusals[page] = Refusals(last: now, count: count, failure: failure, concernsTable: concernsTable)
     }
 
-    mutating func forget(where isMeant: (TokenPlace) -> Bool) {
-        func stays(_ resource: String) -> Bool { !(TokenPlace(resource).map(isMeant) ?? true) }
+    mutating func forget(where matches: (ResourcePath) -> Bool) {
+        func stays(_ resource: String) -> Bool { !(ResourcePath(resource).map(matches) ?? true) }
         failures = failures.filter { stays($0.key.resource) }
         logins = logins.filter { stays($0.key.resource) }
         refusals = refusals.filter { stays($0.key.resource) }

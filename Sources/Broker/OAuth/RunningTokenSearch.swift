@@ -61,7 +61,7 @@ struct RunningTokenSearches {
     private var searches: [Int: RunningTokenSearch] = [:]
     private var lastNumber = 0
     /// The searches that use a grant, the first one now: a refresh token is used once.
-    private var users: [TokenGrant.Key: [Int]] = [:]
+    private var users: [OAuthGrant.Key: [Int]] = [:]
 
     var all: [RunningTokenSearch] { searches.values.sorted { $0.number < $1.number } }
 
@@ -82,14 +82,14 @@ struct RunningTokenSearches {
     mutating func end(_ search: RunningTokenSearch) -> Bool { searches.removeValue(forKey: search.number) != nil }
 
     /// Returns whether a search uses the grant now. If not, `release` returns it later.
-    mutating func use(_ key: TokenGrant.Key, _ number: Int) -> Bool {
+    mutating func use(_ key: OAuthGrant.Key, _ number: Int) -> Bool {
         if users[key]?.contains(number) != true { users[key, default: []].append(number) }
         return users[key]?.first == number
     }
 
     /// Ends the use of grants by a search. Returns the next search of each.
-    mutating func release(_ number: Int) -> [(key: TokenGrant.Key, number: Int)] {
-        var next: [(TokenGrant.Key, Int)] = []
+    mutating func release(_ number: Int) -> [(key: OAuthGrant.Key, number: Int)] {
+        var next: [(OAuthGrant.Key, Int)] = []
         for (key, numbers) in users where numbers.contains(number) {
             let rest = numbers.filter { $0 != number }
             users[key] = rest.isEmpty ? nil : rest

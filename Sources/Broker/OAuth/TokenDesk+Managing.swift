@@ -9,7 +9,7 @@ extension TokenDesk {
         grants.all(of: client, isNeeded: false) { listing in
             completion(
                 listing.grants.compactMap { stored in
-                    guard let item = stored.item, let place = TokenPlace(stored.key.resource) else { return nil }
+                    guard let item = stored.item, let place = ResourcePath(stored.key.resource) else { return nil }
                     return CredentialDescription(
                         id: .keyring(item), kind: .token, pattern: place.pattern, path: place.ownPath,
                         persistence: .permanent, source: .keyring)
@@ -19,18 +19,18 @@ extension TokenDesk {
 
     /// Forgets grants, and revokes them at their servers.
     /// - Parameters:
-    ///   - isMeant: called with the place of a login and, if it is in the keyring, the name of its item.
+    ///   - matches: called with the place of a login and, if it is in the keyring, the name of its item.
     ///   - completion: called on the broker's executor with the number of the grants that were in the keyring, after it has
     ///     removed them.
     func forget(
-        of client: ClientTag, where isMeant: @escaping @Sendable (TokenPlace, String?) -> Bool,
+        of client: ClientTag, where matches: @escaping @Sendable (ResourcePath, String?) -> Bool,
         completion: @escaping @Sendable (Result<Int, RPCError>) -> Void
     ) {
-        endSearches { isMeant($0, nil) }
+        endSearches { matches($0, nil) }
         grants.all(
             of: client, isNeeded: true,
             completion: reference.direct { desk, listing in
-                let keys = desk.forgetTokens(of: listing.grants, where: isMeant)
+                let keys = desk.forgetTokens(of: listing.grants, where: matches)
                 if let failure = listing.failure {
                     desk.grants.forgetInMemory(keys, of: client)
                     return completion(.failure(RPCError(.keyringUnavailable, failure.text)))
@@ -44,10 +44,10 @@ extension TokenDesk {
 
     /// Forgets the tokens of grants, and revokes the grants. Returns the keys of those that are meant.
     private func forgetTokens(
-        of stored: [GrantStore.Stored], where isMeant: (TokenPlace, String?) -> Bool
-    ) -> Set<TokenGrant.Key> {
+        of stored: [OAuthGrantStore.Stored], where matches: (ResourcePath, String?) -> Bool
+    ) -> Set<OAuthGrant.Key> {
         let meant = stored.filter { stored in
-            TokenPlace(stored.key.resource).map { isMeant($0, stored.item) } ?? false
+            ResourcePath(stored.key.resource).map { matches($0, stored.item) } ?? false
         }
         for stored in meant {
             // A renewal that is under way would store the grant again.
@@ -74,18 +74,18 @@ extension TokenDesk {
     }
 
     /// Forgets the access token, which a server need not revoke together with the refresh token (RFC 7009 section 2.1).
-    private func forgetToken(of grant: TokenGrant) {
-        guard let place = TokenPlace(grant.key.resource), let token = grant.access else { return }
-        fetches.perform(fetches.change { $0.forget(TokenMark(token, for: place.origin)) })
+    private func forgetToken(of grant: OAuthGrant) {
+        guard let place = ResourcePath(grant.key.resource), let token = grant.access else { return }
+        fetches.perform(fetches.change { $0.forget(TokenDigest(token, for: place.origin)) })
     }
 
-    private func revoke(_ grant: TokenGrant) {
+    private func revoke(_ grant: OAuthGrant) {
         let rule = context.options.oauthRules.first { $0.resource == grant.key.resource }
-        var revocation = GrantRevocation(grant, rule)
+        var revocation = OAuthGrantRevocation(grant, rule)
         if let request = revocation.start() { send(request, of: revocation) }
     }
 
-    private func send(_ request: OAuthRequest, of revocation: GrantRevocation) {
+    private func send(_ request: OAuthRequest, of revocation: OAuthGrantRevocation) {
         client.send(request, for: nil) { [reference] reply in
             reference.post { desk in
                 var revocation = revocation

@@ -9,13 +9,13 @@ extension TokenDesk {
 
     func planRenewal(of token: LoginCredential, _ query: TokenQuery) {
         guard let query = query.withoutPerson else { return }
-        let (mark, since) = (TokenMark(token.secret, for: query.url.origin), context.now)
+        let (mark, since) = (TokenDigest(token.secret, for: query.url.origin), context.now)
         renewals[query.purpose] = nil
         guard let left = token.expiresAt.map({ $0 - context.clock.sinceEpoch }), left < Self.longestWait else { return }
         renewals[query.purpose] = reference.after(left * 4 / 5) { $0.renew(mark, query, since: since) }
     }
 
-    private func renew(_ token: TokenMark, _ query: TokenQuery, since: Duration) {
+    private func renew(_ token: TokenDigest, _ query: TokenQuery, since: Duration) {
         renewals[query.purpose] = nil
         // An unused token is left to expire.
         guard !context.isClosing, fetches.table.lastUse(of: token) ?? since > since,

@@ -12,7 +12,7 @@ final class TokenDesk {
     private let fronts: FrontDesk
     let reference: DeskReference<TokenDesk>
     let client: AuthorizationClient
-    let grants: GrantStore
+    let grants: OAuthGrantStore
     private(set) var searches = RunningTokenSearches()
     var recent = RecentLogins()
     /// The timers that renew tokens, by the purpose of the token.
@@ -24,7 +24,7 @@ final class TokenDesk {
     ) {
         (self.fetches, self.fronts, self.reference) = (fetches, fronts, reference)
         client = AuthorizationClient(methods, fetches)
-        grants = GrantStore(keyring, reference)
+        grants = OAuthGrantStore(keyring, reference)
     }
 
     var context: DeskContext { fetches.context }
@@ -139,7 +139,7 @@ final class TokenDesk {
 
     // MARK: Grants
 
-    private func read(_ key: TokenGrant.Key, _ number: Int) {
+    private func read(_ key: OAuthGrant.Key, _ number: Int) {
         let search = searches[number]
         // A program without consent does not open the window of the keyring.
         // guard: oauth-unlock-with-consent
@@ -150,7 +150,7 @@ final class TokenDesk {
     }
 
     /// Forgets a grant that its server has refused.
-    private func forget(_ key: TokenGrant.Key, of search: RunningTokenSearch) {
+    private func forget(_ key: OAuthGrant.Key, of search: RunningTokenSearch) {
         grants.forget([key], of: search.purpose.owner, isAsked: false) { [log = context.log] result in
             guard case .failure(let failure) = result else { return }
             log.warning("a refused login is still in the keyring", metadata: ["reason": "\(failure.text)"])
@@ -261,18 +261,18 @@ final class TokenDesk {
 
     /// Ends the searches for resources of an origin, or all of them, because what they would store is to be forgotten.
     /// - Parameter storesRenewals: whether logins in the keyring remain.
-    func endSearches(storesRenewals: Bool = false, where isMeant: (TokenPlace) -> Bool) {
+    func endSearches(storesRenewals: Bool = false, where matches: (ResourcePath) -> Bool) {
         let failure = FetchFailure(
             .loginFailed, "the login was ended, because logins were forgotten meanwhile; try again")
         for search in searches.all {
-            guard let place = TokenPlace(search.purpose.resource), isMeant(place) else { continue }
+            guard let place = ResourcePath(search.purpose.resource), matches(place) else { continue }
             if storesRenewals {
                 detach(search, .failed(failure), storing: .keyring)
             } else {
                 finish(search, .failed(failure))
             }
         }
-        recent.forget(where: isMeant)
+        recent.forget(where: matches)
     }
 
     /// Ends the searches whose table was changed or removed.
@@ -288,7 +288,7 @@ final class TokenDesk {
         }
         // A new table may be inside that of a token.
         for rule in former where rules.innerPaths(of: rule) != before.innerPaths(of: rule) {
-            guard let place = TokenPlace(rule.resource) else { continue }
+            guard let place = ResourcePath(rule.resource) else { continue }
             fetches.perform(fetches.change { $0.forgetTokens(at: place.origin) })
         }
         recent = RecentLogins()

@@ -9,7 +9,7 @@ struct BrokerPorts: Sendable {
     let netrc: (any NetrcPort)?
     let commands: (any CommandPort)?
     let trust: (any TrustPort)?
-    let grants: (any GrantPort)?
+    let consents: (any ConsentPort)?
     /// `nil` without an audit log.
     let audit: (any AuditPort)?
     /// `nil` without fronts.

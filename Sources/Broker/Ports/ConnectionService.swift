@@ -25,7 +25,7 @@ public struct PeerIdentity: Sendable {
     public var subject: Subject
     /// The process as it is now; `nil` if nothing is known of it.
     public var process: (any PeerProcess)?
-    public var entrance = SocketKind.main
+    public var socketKind = SocketKind.main
     /// The number of bytes that were sent before the process was identified: by this program, or by another one that has called
     /// exec since then. The first calls of `received` pass these bytes, and no others with them.
     public var earlyBytes = 0

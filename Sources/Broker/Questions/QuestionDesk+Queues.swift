@@ -58,7 +58,7 @@ extension QuestionDesk {
 
     func deliveredCount(at id: ConnectionID) -> Int {
         let respondent = asked(id)
-        // Requests without a question are prompts of programs (`ProgramPromptDesk`).
+        // Requests without a question are prompts of programs (`AskpassDesk`).
         let consents = respondent.requests.values.count { self[$0]?.isConsent ?? true }
         return respondent.challenges.count + consents + parked.count(at: id)
     }

@@ -10,7 +10,7 @@ final class QuestionDesk {
     let audit: AuditRecorder
     let clients: ClientRegistry
     let bodies: BodyDesk
-    let prompts: PromptDesk
+    let prompts: PromptThrottle
     unowned let fetches: FetchRouter
     let reference: DeskReference<QuestionDesk>
     private var pending: [String: PendingQuestion] = [:]
@@ -20,14 +20,14 @@ final class QuestionDesk {
     init(_ fetches: FetchRouter, _ bodies: BodyDesk, _ reference: DeskReference<QuestionDesk>) {
         (context, audit, clients) = (fetches.context, fetches.audit, fetches.clients)
         (self.bodies, self.fetches, self.reference) = (bodies, fetches, reference)
-        prompts = PromptDesk(context, audit)
+        prompts = PromptThrottle(context, audit)
     }
 
     subscript(id: String) -> PendingQuestion? { pending[id] }
 
     /// Returns the questions that match, in the order of their fetches.
-    func all(where isMeant: (PendingQuestion) -> Bool) -> [PendingQuestion] {
-        pending.values.filter(isMeant).sorted { $0.fetch.number < $1.fetch.number }
+    func all(where matches: (PendingQuestion) -> Bool) -> [PendingQuestion] {
+        pending.values.filter(matches).sorted { $0.fetch.number < $1.fetch.number }
     }
 
     func question(of fetch: RunningFetch) -> PendingQuestion? { fetch.question.flatMap { pending[$0] } }
@@ -143,12 +143,12 @@ final class QuestionDesk {
     /// respondents, or leaves them unanswered.
     func leave(
         _ connection: ClientConnection, because reason: NoAnswer,
-        where isMeant: (PendingQuestion) -> Bool = { _ in true }
+        where matches: (PendingQuestion) -> Bool = { _ in true }
     ) {
         guard let respondent = asked[connection.id] else { return }
         let waiting = respondent.challenges.all.map(\.challengeID) + respondent.queue.waiting
         for id in waiting + respondent.requests.sorted(by: { $0.key < $1.key }).map(\.value) {
-            guard let question = pending[id], isMeant(question) else { continue }
+            guard let question = pending[id], matches(question) else { continue }
             advanceQuestion(id, because: reason)
         }
         scheduleDelivery(at: connection.id)

@@ -75,10 +75,10 @@ struct ChallengerTable<Entry: Sendable>: Sendable {
     }
 
     /// Returns the matching entries of the challengers that have the most of them.
-    func entriesOfFullest(where isMeant: (Entry) -> Bool) -> [Entry] {
-        let most = lists.values.reduce(1) { max($0, $1.entries.count(where: isMeant)) }
-        let fullest = lists.values.filter { $0.entries.count(where: isMeant) == most }
-        return fullest.flatMap { $0.entries.filter(isMeant) }
+    func entriesOfFullest(where matches: (Entry) -> Bool) -> [Entry] {
+        let most = lists.values.reduce(1) { max($0, $1.entries.count(where: matches)) }
+        let fullest = lists.values.filter { $0.entries.count(where: matches) == most }
+        return fullest.flatMap { $0.entries.filter(matches) }
     }
 
     /// Returns how many of `limit` entries may belong to one server or proxy.

@@ -33,12 +33,12 @@ struct ConnectionDecision: Sendable {
         if case .trust(_, isPermanent: true) = what { true } else { false }
     }
 
-    /// Whether a connection with the authentication state `marks` depends on this decision.
-    func isBehind(_ marks: ConnectionAuthentication) -> Bool {
+    /// Whether a connection with the authentication state `connectionKey` depends on this decision.
+    func isBehind(_ connectionKey: ConnectionKey) -> Bool {
         switch what {
-        case .trust(let key, _): marks.origin == key.origin && marks.trust?.spkiSha256 == key.spkiSha256
+        case .trust(let key, _): connectionKey.origin == key.origin && connectionKey.trust?.spkiSha256 == key.spkiSha256
         case .certificate(let certificate, let origin):
-            marks.origin == origin && marks.certificate?.isSame(as: certificate) == true
+            connectionKey.origin == origin && connectionKey.certificate?.isSame(as: certificate) == true
         }
     }
 

@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
 /// The authentication state of a connection. Fetches share a connection only if their states are equal.
-struct ConnectionAuthentication: Sendable, Equatable {
+struct ConnectionKey: Sendable, Equatable {
     struct Login: Sendable, Equatable {
         var challenger: Challenger
         var method: AuthenticationMethod
@@ -30,7 +30,7 @@ struct ConnectionAuthentication: Sendable, Equatable {
     /// The origin that the trust exception or the client certificate is for.
     var origin: Origin?
 
-    static func == (left: ConnectionAuthentication, right: ConnectionAuthentication) -> Bool {
+    static func == (left: ConnectionKey, right: ConnectionKey) -> Bool {
         // guard: identity-handshake
         left.tunnel == right.tunnel && left.handshake == right.handshake && left.trust == right.trust
             && left.program == right.program
@@ -64,7 +64,7 @@ struct ConnectionAuthentication: Sendable, Equatable {
 /// used identity is dropped.
 struct ConnectionIdentities: Sendable {
     struct Entry: Sendable {
-        let marks: ConnectionAuthentication
+        let connectionKey: ConnectionKey
         let number: Int
         var lastUse: Duration
     }
@@ -74,14 +74,14 @@ struct ConnectionIdentities: Sendable {
     private var lastNumber = 0
     private(set) var forgotten: [ConnectionIdentity] = []
 
-    mutating func identity(for marks: ConnectionAuthentication, now: Duration) -> ConnectionIdentity {
-        guard !marks.isEmpty else { return .none }
-        if let index = entries.firstIndex(where: { $0.marks == marks }) {
+    mutating func identity(for connectionKey: ConnectionKey, now: Duration) -> ConnectionIdentity {
+        guard !connectionKey.isEmpty else { return .none }
+        if let index = entries.firstIndex(where: { $0.connectionKey == connectionKey }) {
             entries.append(entries.remove(at: index))
             entries[entries.count - 1].lastUse = now
         } else {
             lastNumber += 1
-            entries.append(Entry(marks: marks, number: lastNumber, lastUse: now))
+            entries.append(Entry(connectionKey: connectionKey, number: lastNumber, lastUse: now))
             if entries.count > Limits.connectionIdentities { drop(at: 0) }
         }
         return .number(lastUsed)
@@ -90,14 +90,14 @@ struct ConnectionIdentities: Sendable {
     private var lastUsed: Int { entries[entries.count - 1].number }
 
     /// Drops the matching identities, so that no later fetch gets their connections.
-    mutating func forget(where isMeant: (ConnectionAuthentication) -> Bool) {
-        for index in entries.indices.reversed() where isMeant(entries[index].marks) { drop(at: index) }
+    mutating func forget(where matches: (ConnectionKey) -> Bool) {
+        for index in entries.indices.reversed() where matches(entries[index].connectionKey) { drop(at: index) }
     }
 
     /// Drops the identities that contain a secret and were not used for `Limits.secretIdentityIdle`.
     mutating func expire(now: Duration) {
         for index in entries.indices.reversed()
-        where entries[index].marks.holdsSecret && now - entries[index].lastUse >= Limits.secretIdentityIdle {
+        where entries[index].connectionKey.holdsSecret && now - entries[index].lastUse >= Limits.secretIdentityIdle {
             drop(at: index)
         }
     }

@@ -153,12 +153,12 @@ struct TrustAndCertificateCache: Sendable {
     /// later; `nil` matches all. Returns the number of dropped entries.
     mutating func clear(origin: Origin? = nil, owner: Partition? = nil, since: Duration? = nil) -> Int {
         let before = exceptions.count + certificates.count
-        func isMeant(_ place: Origin, _ holder: Partition?, _ time: Duration) -> Bool {
+        func matches(_ place: Origin, _ holder: Partition?, _ time: Duration) -> Bool {
             (origin == nil || place == origin) && (owner == nil || holder == owner)
                 && since.map { time >= $0 } ?? true
         }
-        exceptions.removeAll { !$0.isPermanent && isMeant($0.key.origin, $0.owner, $0.since) }
-        certificates.removeAll { isMeant($0.origin, $0.owner, $0.since) }
+        exceptions.removeAll { !$0.isPermanent && matches($0.key.origin, $0.owner, $0.since) }
+        certificates.removeAll { matches($0.origin, $0.owner, $0.since) }
         return before - exceptions.count - certificates.count
     }
 }

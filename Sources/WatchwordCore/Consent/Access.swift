@@ -19,7 +19,7 @@ struct Access: Sendable, Equatable {
     /// The partitions to search, the client's own first.
     let readable: [Partition?]
     /// The holder of grants. Each connection of an unidentified program is a holder of its own.
-    let holder: GrantBook.Holder
+    let holder: ConsentBook.Holder
 
     private static let shared: [Partition?] = [nil]
 

@@ -89,11 +89,11 @@ struct Attempt: Sendable, Equatable {
 
     /// Returns the offer of the same realm with another nonce, unless it is weaker.
     private func challenge(
-        by offers: OfferList, after used: DigestChallenge, where isMeant: (DigestChallenge) -> Bool
+        by offers: OfferList, after used: DigestChallenge, where matches: (DigestChallenge) -> Bool
     ) -> AnswerableChallenge? {
         offers.answerable.first { offer in
             guard case .digest(let digest) = offer else { return false }
-            return isMeant(digest) && digest.realm == challenge.realm && digest.nonce != used.nonce
+            return matches(digest) && digest.realm == challenge.realm && digest.nonce != used.nonce
                 && offer.strength >= challenge.strength  // guard: stale-weaker-algorithm
                 && offer.canCarry(credential, at: challenger)
         }

@@ -5,15 +5,15 @@ internal import WatchwordProtocol
 struct ConsentResolution: Sendable {
     private let intent: FetchIntent
     /// The answers to the consent prompts of this fetch.
-    private var said: [GrantBook.Use: Bool] = [:]
+    private var said: [ConsentBook.Use: Bool] = [:]
     /// The uses that a person has denied, in this fetch or before.
-    private var denied: Set<GrantBook.Use> = []
+    private var denied: Set<ConsentBook.Use> = []
 
     init(_ intent: FetchIntent) { self.intent = intent }
 
     /// Returns the use that a person has to consent to before the candidate is sent. Returns `nil` if no consent is
     /// needed, as for a credential that this program has supplied or that was entered for one of its fetches.
-    func use(of candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext) -> GrantBook.Use? {
+    func use(of candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext) -> ConsentBook.Use? {
         let access = intent.access
         guard access.subject != nil, !candidate.source.isClientSupplied else { return nil }
         if candidate.source == .session {  // guard: consent-keyring
@@ -23,24 +23,24 @@ struct ConsentResolution: Sendable {
                 return nil
             }
         }
-        return GrantBook.Use(space: space, user: candidate.credential.shownAccount?.text)
+        return ConsentBook.Use(space: space, user: candidate.credential.shownAccount?.text)
     }
 
     /// Returns the use that a person has to consent to before a certificate of `partition` is sent; `nil` if no consent
     /// is needed.
-    func use(ofCertificateIn partition: Partition?, at server: Challenger) -> GrantBook.Use? {
+    func use(ofCertificateIn partition: Partition?, at server: Challenger) -> ConsentBook.Use? {
         guard intent.access.subject != nil, partition != intent.access.certificatePartition else { return nil }
         return Self.certificateUse(at: server)
     }
 
-    private static func certificateUse(at server: Challenger) -> GrantBook.Use {
-        GrantBook.Use(space: server.space(realm: nil, .clientCertificate), user: nil)
+    private static func certificateUse(at server: Challenger) -> ConsentBook.Use {
+        ConsentBook.Use(space: server.space(realm: nil, .clientCertificate), user: nil)
     }
 
     /// Returns whether there is consent to `use`; `nil` if a person has to be asked.
-    func consent(to use: GrantBook.Use, _ context: FetchContext) -> Bool? {
+    func consent(to use: ConsentBook.Use, _ context: FetchContext) -> Bool? {
         if let known = said[use] { return known }
-        switch context.grants.consent(to: use, of: intent.access, now: context.now) {
+        switch context.consents.consent(to: use, of: intent.access, now: context.now) {
         case .session, .always: return true
         case .no, .once: return false  // guard: consent-no-is-no
         // guard: consent-before-sending
@@ -49,37 +49,37 @@ struct ConsentResolution: Sendable {
     }
 
     /// Whether `use` is allowed without a prompt.
-    func isConsented(_ use: GrantBook.Use?, _ context: FetchContext) -> Bool {
+    func isConsented(_ use: ConsentBook.Use?, _ context: FetchContext) -> Bool {
         use.map { consent(to: $0, context) == true } ?? true
     }
 
     /// Whether consent to `use` was denied in this fetch, or not given in time.
-    func isRefused(_ use: GrantBook.Use?) -> Bool { use.map { said[$0] == false } ?? false }
+    func isRefused(_ use: ConsentBook.Use?) -> Bool { use.map { said[$0] == false } ?? false }
 
     /// Whether a person has denied the use of any credential of this space.
     func isDenied(in space: ProtectionSpace) -> Bool { denied.contains { $0.space == space } }
 
     func isCertificateRefused(at server: Challenger) -> Bool { isRefused(Self.certificateUse(at: server)) }
 
-    mutating func refuse(_ use: GrantBook.Use, _ context: FetchContext) {
+    mutating func refuse(_ use: ConsentBook.Use, _ context: FetchContext) {
         said[use] = false
-        if context.grants.isDenied(use, to: intent.access) { denied.insert(use) }
+        if context.consents.isDenied(use, to: intent.access) { denied.insert(use) }
     }
 
     /// Records the answer to a consent prompt; `nil` if there was none. A consent for longer than the subject may have
     /// is reduced to the longest allowed.
     /// - Parameter epoch: the epoch of the grants when the prompt was shown. If grants were revoked or the session
     ///   ended since then, a consent applies to this fetch only.
-    mutating func record(_ consent: Consent?, to use: GrantBook.Use, epoch: Int, _ context: inout FetchContext) {
+    mutating func record(_ consent: Consent?, to use: ConsentBook.Use, epoch: Int, _ context: inout FetchContext) {
         guard let consent, let subject = intent.access.subject else {
-            context.grants.recordUnanswered(use, of: intent.access, now: context.now)
+            context.consents.recordUnanswered(use, of: intent.access, now: context.now)
             said[use] = false
             return
         }
-        let isCurrent = epoch == context.grants.epoch
+        let isCurrent = epoch == context.consents.epoch
         let known = consent == .no ? consent : isCurrent ? subject.most(upTo: consent) : .once
-        if context.grants.record(known, to: use, of: intent.access, now: context.now) {
-            context.add(.storeGrants(context.grants.permanent))
+        if context.consents.record(known, to: use, of: intent.access, now: context.now) {
+            context.add(.storeConsents(context.consents.permanent))
         }
         // A longer consent is looked up each time, since it can be revoked.
         if known == .once || known == .no { said[use] = known == .once }

@@ -21,7 +21,9 @@ extension CredentialSearch {
         for question: Question, _ asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> [KnownCredential] {
         let challenger = Challenger(space)
-        guard situation.mayUseStorage(for: space, context), !isDowngrade(asked, challenger, context) else { return [] }
+        guard hopState.allowsStorageNow(for: space, context), !isDowngrade(asked, challenger, context) else {
+            return []
+        }
         var known: [KnownCredential] = []
         let isStrongEnough = { (pattern: SpacePattern) in
             !isDowngrade(asked, challenger, context, AcceptedStrength.Reach(pattern))
@@ -48,13 +50,13 @@ extension CredentialSearch {
 
     private func sessionChoices(
         _ space: ProtectionSpace, _ challenger: Challenger, _ context: FetchContext,
-        where isMeant: (SpacePattern) -> Bool
+        where matches: (SpacePattern) -> Bool
     ) -> [KnownCredential] {
         intent.access.readable.flatMap { part in
             let choices = context.session.choices(
                 for: space, user: intent.namedUser(at: challenger), owner: part, at: challenger,
                 path: chain.path(at: challenger),
-                now: context.now, where: isMeant)
+                now: context.now, where: matches)
             return choices.map { number, credential in
                 KnownCredential(
                     id: .session(number),
@@ -65,12 +67,12 @@ extension CredentialSearch {
 
     private func keyringChoices(
         _ space: ProtectionSpace, _ challenger: Challenger, _ context: FetchContext,
-        where isMeant: (SpacePattern) -> Bool
+        where matches: (SpacePattern) -> Bool
     ) -> [KnownCredential] {
         let matches = KeyringMatches(
             keyringItems(at: challenger, context) ?? [], at: challenger, path: chain.path(at: challenger),
             user: intent.namedUser(at: challenger), time: context.session.wallTime
-        ) { $0.matches(space) && isMeant($0) }
+        ) { $0.matches(space) && matches($0) }
         return matches.best.compactMap { stored in
             guard let credential = stored.credential,
                 !context.keyring.hasRefused(credential, in: space, now: context.now)

@@ -22,18 +22,18 @@ extension CredentialSearch {
                 owner: part, now: context.now)
         }
         guard let entry = found?.value,
-            !situation[challenger].withheld.contains(where: { $0.credential.isSame(as: entry.credential) })
+            !hopState[challenger].withheld.contains(where: { $0.credential.isSame(as: entry.credential) })
         else { return nil }
         let (space, credential) = (entry.space, entry.credential)
-        guard situation.mightUseStorage(for: space, context),
+        guard hopState.allowsStorage(for: space, context),
             // A client or handler in the mode `everything` receives the challenge first.
-            !situation.asksFirst(in: space),
+            !hopState.asksFirst(in: space),
             intent.plan.methods(at: challenger)?.contains(space.authenticationMethod) ?? true,
             context.environment.rules.schemes.allow(space.authenticationMethod, at: challenger),
-            !situation[challenger].hasRefused(credential, in: space),
+            !hopState[challenger].hasRefused(credential, in: space),
             !isNarrowerStored(than: credential, in: space, context),
             !context.refusals.hasRefused(
-                credential, in: space, situation.steering(to: challenger), since: intent.refusalBaseline),
+                credential, in: space, hopState.steering(to: challenger), since: intent.refusalBaseline),
             intent.agrees(with: credential, at: challenger),  // guard: preemptive-agrees-with-fetch
             entry.digest.map({ context.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
@@ -55,7 +55,7 @@ extension CredentialSearch {
                 at: challenger, path: chain.path(at: challenger), user: intent.namedUser(at: challenger), owner: part,
                 now: context.now)
         }.first
-        guard let entry = entry?.value, situation.mayUseStorage(for: entry.space, context),
+        guard let entry = entry?.value, hopState.allowsStorageNow(for: entry.space, context),
             intent.agrees(with: entry.credential, at: challenger)
         else { return nil }
         let attempt = Attempt(entry, mark: context.forgets.mark)
@@ -85,10 +85,10 @@ extension CredentialSearch {
             context.environment.rules.schemes.allow(space.authenticationMethod, at: server),
             challenge.canCarry(credential, at: server), problem(with: credential, at: server, context) == nil,
             // guard: unasked-and-weaker
-            !isDowngrade(challenge, server, context, .server), !situation[server].hasRefused(credential, in: space),
-            !situation[server].withheld.contains(where: { $0.credential.isSame(as: credential) }),
+            !isDowngrade(challenge, server, context, .server), !hopState[server].hasRefused(credential, in: space),
+            !hopState[server].withheld.contains(where: { $0.credential.isSame(as: credential) }),
             !context.refusals.hasRefused(
-                credential, in: space, situation.steering(to: server), since: intent.refusalBaseline)
+                credential, in: space, hopState.steering(to: server), since: intent.refusalBaseline)
         else { return nil }
         var attempt = Attempt(
             challenge, space, Candidate(credential: credential, source: .explicit, partition: intent.access.partition))

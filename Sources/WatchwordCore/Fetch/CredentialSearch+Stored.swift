@@ -12,7 +12,7 @@ extension CredentialSearch {
             Candidate(credential: $0.credential, source: $0.source, partition: intent.access.partition)
         }
         if challenge == .negotiate, own.isEmpty, intent.namedUser(at: challenger) == nil,
-            situation.mayUseStorage(for: space, context)
+            hopState.allowsStorageNow(for: space, context)
         {
             let tickets = LoginCredential(form: .tickets, secret: Secret(capacity: 0) { _ in 0 })
             own.append(Candidate(credential: tickets, source: .ambient, partition: intent.access.partition))
@@ -25,7 +25,7 @@ extension CredentialSearch {
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> Candidate? {
         let challenger = Challenger(space)
-        guard situation.mayUseStorage(for: space, context), !isDowngrade(challenge, challenger, context) else {
+        guard hopState.allowsStorageNow(for: space, context), !isDowngrade(challenge, challenger, context) else {
             return nil
         }
         for part in intent.access.readable {
@@ -49,7 +49,7 @@ extension CredentialSearch {
         _ context: FetchContext
     ) -> Candidate? {
         let challenger = Challenger(space)
-        guard situation.mayUseStorage(for: space, context) else { return nil }
+        guard hopState.allowsStorageNow(for: space, context) else { return nil }
         let user = intent.namedUser(at: challenger)
         let isStrongEnough = { (pattern: SpacePattern) in
             isForWeaker || !isDowngrade(challenge, challenger, context, AcceptedStrength.Reach(pattern))
@@ -87,19 +87,19 @@ extension CredentialSearch {
 
     /// Returns the best match for `space` among the keyring items that were looked up.
     func keyringFinding(
-        in space: ProtectionSpace, _ context: FetchContext, where isMeant: (SpacePattern) -> Bool
+        in space: ProtectionSpace, _ context: FetchContext, where matches: (SpacePattern) -> Bool
     ) -> KeyringMatch {
         let challenger = Challenger(space)
         return KeyringMatch(
             KeyringMatches(
                 keyringItems(at: challenger, context) ?? [], at: challenger, path: chain.path(at: challenger),
                 user: intent.namedUser(at: challenger), time: context.session.wallTime
-            ) { $0.matches(space) && isMeant($0) }
+            ) { $0.matches(space) && matches($0) }
         ) { $0.isExact(for: space) }
     }
 
     /// Returns the keyring items that were looked up; `nil` before the lookup, and again after anything was forgotten.
     func keyringItems(at challenger: Challenger, _ context: FetchContext) -> [KeyringItem]? {
-        situation[challenger].keyringItems.flatMap { $0.mark == context.forgets.mark ? $0.items : nil }
+        hopState[challenger].keyringItems.flatMap { $0.mark == context.forgets.mark ? $0.items : nil }
     }
 }

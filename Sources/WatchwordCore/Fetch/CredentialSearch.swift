@@ -4,11 +4,11 @@ internal import WatchwordProtocol
 ///
 /// Changes no state: `LoginResolution` tries or proposes the results.
 struct CredentialSearch: Sendable {
-    var situation: FetchSituation
+    var hopState: HopState
 
-    var intent: FetchIntent { situation.intent }
-    var chain: RedirectChain { _read { yield situation.chain } }
-    var server: Challenger { situation.server }
+    var intent: FetchIntent { hopState.intent }
+    var chain: RedirectChain { _read { yield hopState.chain } }
+    var server: Challenger { hopState.server }
 
     // MARK: Usable credentials
 
@@ -67,16 +67,16 @@ struct CredentialSearch: Sendable {
         let challenger = Challenger(space)
         return challenge.canCarry(candidate.credential, at: challenger)
             && problem(with: candidate.credential, at: challenger, context) == nil
-            && !situation[challenger].hasRefused(candidate.credential, in: space)
-            && !situation[challenger].tokens.isTooNarrow(candidate.credential, for: challenge)
-            && !situation.consent.isRefused(situation.consent.use(of: candidate, in: space, context))
+            && !hopState[challenger].hasRefused(candidate.credential, in: space)
+            && !hopState[challenger].tokens.isTooNarrow(candidate.credential, for: challenge)
+            && !hopState.consent.isRefused(hopState.consent.use(of: candidate, in: space, context))
     }
 
     // MARK: Consent
 
     /// Whether the candidate may be used without a prompt.
     func isConsented(_ candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext) -> Bool {
-        situation.consent.isConsented(situation.consent.use(of: candidate, in: space, context), context)
+        hopState.consent.isConsented(hopState.consent.use(of: candidate, in: space, context), context)
     }
 
     func isConsented(_ attempt: Attempt, _ context: FetchContext) -> Bool {  // guard: consent-on-the-way
@@ -113,7 +113,7 @@ struct CredentialSearch: Sendable {
     {
         // A token service could require a token of its own for its replies, without end.
         guard case .bearer = challenge, space.proxyType == nil, !intent.plan.isLoginStep,
-            situation.mayUseStorage(for: space, context)
+            hopState.allowsStorageNow(for: space, context)
         else { return nil }
         return context.environment.rules.tokens.rule(for: chain.hop.url)
     }

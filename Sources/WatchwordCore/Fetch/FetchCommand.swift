@@ -56,7 +56,7 @@ public indirect enum FetchEffect: Sendable, Equatable {
     /// Write the list of permanently trusted keys, replacing the previous one.
     case storeTrust([TrustedKey])
     /// Write the list of permanent grants, replacing the previous one.
-    case storeGrants([PermanentGrant])
+    case storeConsents([PermanentConsent])
 }
 
 /// The next command of a fetch, and the events to report before it.

@@ -12,7 +12,7 @@ struct FetchContext: Sendable {
     var identities = ConnectionIdentities()
     var decisions = TrustAndCertificateCache()
     var upstreams = UpstreamHealth()
-    var grants = GrantBook()
+    var consents = ConsentBook()
     var proofNonces = ProofNonces()
     /// Whether the broker is locked: stored credentials are neither used nor added.
     var isLocked = false

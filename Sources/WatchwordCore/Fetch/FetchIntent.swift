@@ -21,7 +21,7 @@ final class FetchIntent: Sendable {
 
     /// Whether the credentials of the request are for this challenger: the origin of its URL, or the proxy that it
     /// names (SEMANTICS rule 23).
-    func isMeant(_ challenger: Challenger) -> Bool {
+    func matches(_ challenger: Challenger) -> Bool {
         switch (challenger, plan.proxy) {
         case (.server(let origin), _): origin == plan.url.origin  // guard: origin-of-credential
         case (.proxy(let endpoint), .named(let named)): endpoint == named
@@ -31,13 +31,13 @@ final class FetchIntent: Sendable {
 
     /// Returns the user that the fetch names for `challenger`, if any. No other user's credential is sent there.
     func namedUser(at challenger: Challenger) -> Account? {
-        guard isMeant(challenger) else { return nil }
+        guard matches(challenger) else { return nil }
         return challenger.isProxy ? plan.proxyCredential?.shownAccount : plan.namedUser
     }
 
     /// Returns the credentials that the request supplies for a challenger: its own first, then the one in the URL.
     func ownCredentials(at challenger: Challenger) -> [(credential: LoginCredential, source: CredentialSource)] {
-        guard isMeant(challenger) else { return [] }
+        guard matches(challenger) else { return [] }
         var own: [(LoginCredential, CredentialSource)] = []
         if let credential = challenger.isProxy ? plan.proxyCredential : plan.credential {
             own.append((credential, .explicit))
@@ -51,7 +51,7 @@ final class FetchIntent: Sendable {
     /// Whether a cached credential agrees with the user and password of the request. True if the request has none for
     /// this challenger.
     func agrees(with cached: LoginCredential, at challenger: Challenger) -> Bool {
-        guard isMeant(challenger) else { return true }
+        guard matches(challenger) else { return true }
         if let own = challenger.isProxy ? plan.proxyCredential : plan.credential { return own.isSame(as: cached) }
         guard !challenger.isProxy, let userInfo = plan.userInfo else { return true }
         return Account(user: userInfo.user).admits(cached.account)

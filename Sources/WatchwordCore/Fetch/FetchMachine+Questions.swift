@@ -5,8 +5,8 @@ extension FetchMachine {
     mutating func choose(_ question: Question, _ context: inout FetchContext) -> FetchStep {
         switch question.kind {
         case .login: take(logins.choose(question, &context), &context)
-        case .serverTrust(let facts): take(trust.choose(question, facts, &logins.search.situation, &context), &context)
-        case .clientCertificate: take(certificate.choose(question, &logins.search.situation, &context), &context)
+        case .serverTrust(let facts): take(trust.choose(question, facts, &logins.search.hopState, &context), &context)
+        case .clientCertificate: take(certificate.choose(question, &logins.search.hopState, &context), &context)
         }
     }
 
@@ -16,9 +16,9 @@ extension FetchMachine {
         switch question.kind {
         case .login: logins.answered(answer, by: respondent, question, &context)
         case .serverTrust(let facts):
-            trust.answered(answer, by: respondent, about: facts, question, &logins.search.situation, &context)
+            trust.answered(answer, by: respondent, about: facts, question, &logins.search.hopState, &context)
         case .clientCertificate:
-            certificate.answered(answer, by: respondent, question, &logins.search.situation, &context)
+            certificate.answered(answer, by: respondent, question, &logins.search.hopState, &context)
         }
     }
 
@@ -29,7 +29,7 @@ extension FetchMachine {
         case .ask(let question, let respondent, let problem): return ask(question, respondent, problem, &context)
         case .consult(let consultation, let question): return consult(consultation, then: .question(question))
         case .confirm(let question, let use, let request):
-            state = .confirming(question, use, epoch: context.grants.epoch)
+            state = .confirming(question, use, epoch: context.consents.epoch)
             return FetchStep(.confirm(request))
         case .lookUp(let question, let queries):
             state = .lookingUp(question, since: context.now)
@@ -54,12 +54,12 @@ extension FetchMachine {
         _ question: Question, _ respondent: Respondent, _ problem: Challenge.AnswerProblem?,
         _ context: inout FetchContext
     ) -> FetchStep {
-        if problem != nil, !logins.search.situation.beginRound() {
-            return fail(.tooManyRounds(at: logins.search.situation.challenger(of: question)), &context)
+        if problem != nil, !logins.search.hopState.beginRound() {
+            return fail(.tooManyRounds(at: logins.search.hopState.challenger(of: question)), &context)
         }
         let challenge = logins.search.challenge(
             for: question, at: respondent, problem: problem,
-            proposesCertificate: certificate.proposes(logins.search.situation, context), context)
+            proposesCertificate: certificate.proposes(logins.search.hopState, context), context)
         guard let challenge else { return fail(.unexpectedEvent, &context) }
         var question = question
         question.mark = context.forgets.mark
@@ -67,22 +67,22 @@ extension FetchMachine {
         return FetchStep(.ask(challenge, respondent))
     }
 
-    mutating func consult(_ consultation: Consultation, then suspended: Suspended) -> FetchStep {
-        state = .consulting(consultation, then: suspended)
+    mutating func consult(_ consultation: Consultation, then interrupted: InterruptedStep) -> FetchStep {
+        state = .consulting(consultation, then: interrupted)
         return FetchStep(.consult(consultation))
     }
 
     /// Ends a question without an answer. The result of the fetch is the response that challenged, or the failure that
     /// raised the question. If the server requested a certificate, the fetch continues without one.
     private mutating func endUnanswered(_ question: Question, _ context: inout FetchContext) -> FetchStep {
-        logins.search.situation.leases.release(.passed(declined: question.declined), question.slot, &context)
+        logins.search.hopState.leases.release(.passed(declined: question.declined), question.slot, &context)
         // If a certificate was refused or unusable, the fetch fails, unless a respondent has declined to supply another
         // one.
         if case .clientCertificate = question.kind, question.problem == nil || question.declined.hasBeenAsked {
             // The request follows a question that was never answered, so it uses no stored credentials (SECURITY-RULES
             // X1).
-            if question.declined.isAbandoned { logins.search.situation.renounceStorage() }
-            return take(certificate.continueWithout(question, &logins.search.situation, &context), &context)
+            if question.declined.isAbandoned { logins.search.hopState.renounceStorage() }
+            return take(certificate.continueWithout(question, &logins.search.hopState, &context), &context)
         }
         if let obstacle = question.obstacle { return fail(obstacle, &context) }
         switch question.outcome {
@@ -98,18 +98,18 @@ extension FetchMachine {
     mutating func question(about failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
         let outcome = Question.Outcome.failure(FetchFailure(failure))
         if let request = failure.clientCertificateRequest {
-            logins.search.situation[chain.server].certificateRequest = request
+            logins.search.hopState[chain.server].certificateRequest = request
         }
         if failure.kind == .serverNotTrusted, let facts = failure.serverTrust, !facts.chain.isEmpty {
             return raise(Question(.serverTrust(facts), outcome), &context)
         }
         if let problem = failure.cause?.problemWithCertificate {
-            return certificate.failed(failure, problem, &logins.search.situation, &context).map { raise($0, &context) }
+            return certificate.failed(failure, problem, &logins.search.hopState, &context).map { raise($0, &context) }
         }
         let resolution: Resolution?
         switch failure.cause {
         case .clientCertificateRequired where certificate.decision == .undecided:
-            return raise(Question(.clientCertificate(certificate.request(logins.search.situation)), outcome), &context)
+            return raise(Question(.clientCertificate(certificate.request(logins.search.hopState)), outcome), &context)
         case .proxyLoginRefused:
             guard let endpoint = chain.route?.endpoint, endpoint.type == .socks else { return nil }
             resolution = logins.challenged(Question(.login(OfferList(socks: endpoint), .proxy), outcome), &context)
@@ -119,7 +119,7 @@ extension FetchMachine {
             resolution =
                 logins.bindAgain(serverEndPoint) ?? logins.technicalFailure(FetchFailure(failure), &context)
         case .loginConnectionEnded:
-            guard logins.search.situation.beginRound() else { return nil }
+            guard logins.search.hopState.beginRound() else { return nil }
             logins.logInAgain(context)
             resolution = .send
         case .ntlmChallengeUnusable, .ntlmNotContinued:
@@ -131,7 +131,7 @@ extension FetchMachine {
     }
 
     private mutating func raise(_ question: Question, _ context: inout FetchContext) -> FetchStep {
-        guard logins.search.situation.beginRound() else { return fail(.tooManyRounds(at: chain.server), &context) }
+        guard logins.search.hopState.beginRound() else { return fail(.tooManyRounds(at: chain.server), &context) }
         return choose(question, &context)
     }
 }

@@ -11,7 +11,7 @@ extension FetchMachine {
     ) -> FetchStep {
         let isOtherRoute: Bool?
         do throws(FetchFailure) {
-            isOtherRoute = try logins.search.situation.chain.chooseRoute(
+            isOtherRoute = try logins.search.hopState.chain.chooseRoute(
                 context.environment.proxy, context.upstreams, now: context.now)
         } catch {
             return fail(error, &context)
@@ -34,8 +34,8 @@ extension FetchMachine {
         } catch {
             return fail(error, &context)
         }
-        trust.enter(from: previous, &logins.search.situation, context)
-        certificate.enter(from: previous, logins.search.situation, context)
+        trust.enter(from: previous, &logins.search.hopState, context)
+        certificate.enter(from: previous, logins.search.hopState, context)
         return startHop(&context, events: events)
     }
 
@@ -50,11 +50,11 @@ extension FetchMachine {
     /// Follows a redirect, or consults the client before that. Returns `nil` if the response is not a redirect or
     /// redirects are not followed.
     mutating func redirect(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep? {
-        switch logins.search.situation.chain.lead(of: response, context.environment.rules.hosts) {
+        switch logins.search.hopState.chain.redirectOutcome(of: response, context.environment.rules.hosts) {
         case .nowhere: return nil
         case .refused(let failure): return fail(failure, &context)
         case .onward(let next):
-            logins.search.situation.leases.releaseAll(&context)
+            logins.search.hopState.leases.releaseAll(&context)
             guard intent.plan.subscription?.approvesRedirects == true else {
                 return follow(next, after: response, &context)
             }
@@ -70,7 +70,7 @@ extension FetchMachine {
     ) -> FetchStep {
         let event = FetchEvent.redirected(status: response.status, from: chain.hop.url.text, to: next.url.text)
         let previous = chain.origin
-        logins.search.situation.chain.enter(next)
+        logins.search.hopState.chain.enter(next)
         return enterHop(from: previous, &context, events: [event])
     }
 
@@ -79,10 +79,10 @@ extension FetchMachine {
     /// Sends the next request with the logins and decisions made so far. The fetch waits or fails instead if its body,
     /// its certificate, another fetch's attempt or its timeout requires that.
     mutating func transfer(_ context: inout FetchContext) -> FetchStep {
-        trust.refresh(&logins.search.situation, context)
+        trust.refresh(&logins.search.hopState, context)
         logins.discardUnusableCredentials(&context)
-        certificate.refresh(logins.search.situation, context)
-        if let obstacle = body.obstacle(logins.outgoing, logins.search.situation) { return take(obstacle, &context) }
+        certificate.refresh(logins.search.hopState, context)
+        if let obstacle = body.obstacle(logins.outgoing, logins.search.hopState) { return take(obstacle, &context) }
         if certificate.isForeign(intent) { return fail(.rejectRestrictedCertificate, &context) }
         // guard: attempt-preemptive
         if let side = logins.sideAwaitingVerdict(&context), let attempt = logins.outgoing[side] {
@@ -95,7 +95,7 @@ extension FetchMachine {
         logins.sentAt = context.now
         exchanges += 1
         logins.auditUses(&context)
-        certificate.recordUse(logins.search.situation, &context)
+        certificate.recordUse(logins.search.hopState, &context)
         let request = SharedRequest(request(timeout: timeout, &context))
         let events = intent.plan.reportsExchanges ? [FetchEvent.requested(SentRequest(request, logins.outgoing))] : []
         return FetchStep(.transfer(request), events: events)
@@ -132,10 +132,10 @@ extension FetchMachine {
         request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.rules.schemes)
         request.needsNewConnection = intent.plan.needsNewConnection || logins.needsNewConnection(now: context.now)
         if isTLSOurs { secure(&request) }
-        let marks = marks(request)
+        let connectionKey = connectionKey(request)
         // Otherwise libcurl would reuse a connection of this identity that has logged in by NTLM before.
-        if request.needsNewConnection { context.identities.forget { $0 == marks } }
-        request.identity = context.identities.identity(for: marks, now: context.now)
+        if request.needsNewConnection { context.identities.forget { $0 == connectionKey } }
+        request.identity = context.identities.identity(for: connectionKey, now: context.now)
         return request
     }
 
@@ -166,27 +166,27 @@ extension FetchMachine {
         case nil: request.trust = intent.plan.trust == .always ? .ask : .verify
         }
         request.clientCertificate = certificate.decision.credential.map(ClientCertificate.init)
-        request.refusesCertificateRequest = certificate.refusesRequest(logins.search.situation)
+        request.refusesCertificateRequest = certificate.refusesRequest(logins.search.hopState)
     }
 
     /// Returns the authentication state of the connection; only fetches with an equal state share it.
-    private func marks(_ request: TransferRequest) -> ConnectionAuthentication {
-        var marks = ConnectionAuthentication()
-        marks.program = intent.plan.program
+    private func connectionKey(_ request: TransferRequest) -> ConnectionKey {
+        var connectionKey = ConnectionKey()
+        connectionKey.program = intent.plan.program
         // guard: identity-tunnel
-        if chain.isTunnel, let proxy = logins.outgoing.proxy { marks.tunnel = ConnectionAuthentication.Login(proxy) }
-        if let (attempt, _) = logins.outgoing.handshake { marks.handshake = ConnectionAuthentication.Login(attempt) }
+        if chain.isTunnel, let proxy = logins.outgoing.proxy { connectionKey.tunnel = ConnectionKey.Login(proxy) }
+        if let (attempt, _) = logins.outgoing.handshake { connectionKey.handshake = ConnectionKey.Login(attempt) }
         if logins.outgoing.server?.challenge.isUnknown == true
             || !chain.isTunnel && logins.outgoing.proxy?.challenge.isUnknown == true
         {
-            marks.fetch = intent.id
+            connectionKey.fetch = intent.id
         }
-        guard isTLSOurs else { return marks }
-        marks.trust = trust.decision  // guard: identity-trust
-        marks.certificate = certificate.decision.credential  // guard: identity-certificate
-        marks.refusesCertificateRequest = request.refusesCertificateRequest
-        if marks.trust != nil || marks.certificate != nil { marks.origin = chain.origin }
-        return marks
+        guard isTLSOurs else { return connectionKey }
+        connectionKey.trust = trust.decision  // guard: identity-trust
+        connectionKey.certificate = certificate.decision.credential  // guard: identity-certificate
+        connectionKey.refusesCertificateRequest = request.refusesCertificateRequest
+        if connectionKey.trust != nil || connectionKey.certificate != nil { connectionKey.origin = chain.origin }
+        return connectionKey
     }
 
     // MARK: Result
@@ -225,13 +225,13 @@ extension FetchMachine {
     private mutating func leave(_ context: inout FetchContext) {
         let id = intent.id
         leaveQueue(&context)
-        logins.search.situation.leases.releaseAll(&context)
+        logins.search.hopState.leases.releaseAll(&context)
         // guard: memory-of-a-login-connection
         context.identities.forget { $0.trust?.fetch == id || $0.fetch == id || $0.holdsTransientSecret }
     }
 }
 
-extension ConnectionAuthentication.Login {
+extension ConnectionKey.Login {
     init(_ attempt: Attempt) {
         self.init(
             challenger: attempt.challenger, method: attempt.space.authenticationMethod, credential: attempt.credential)

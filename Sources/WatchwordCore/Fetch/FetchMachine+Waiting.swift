@@ -6,10 +6,11 @@ extension FetchMachine {
 
     /// Waits at `place`. Releases leases of later slots, so that no two fetches wait for each other (see `LeaseSlot`).
     mutating func pause(
-        _ paused: Paused, _ slot: LeaseSlot, at place: AuthenticationQueues.QueuePosition, _ context: inout FetchContext
+        _ step: WaitingStep, _ slot: LeaseSlot, at place: AuthenticationQueues.QueuePosition,
+        _ context: inout FetchContext
     ) -> FetchStep {
-        logins.search.situation.leases.release(after: slot, &context)
-        state = .waiting(paused, at: place, since: context.now)
+        logins.search.hopState.leases.release(after: slot, &context)
+        state = .waiting(step, at: place, since: context.now)
         return FetchStep(.wait)
     }
 
@@ -19,17 +20,17 @@ extension FetchMachine {
     }
 
     mutating func resumed(
-        _ wake: AuthenticationQueues.Wake, _ paused: Paused, at place: AuthenticationQueues.QueuePosition,
+        _ wake: AuthenticationQueues.Wake, _ step: WaitingStep, at place: AuthenticationQueues.QueuePosition,
         since: Duration,
         _ context: inout FetchContext
     ) -> FetchStep {
         time.recordWait(context.now - since)
-        switch paused {
+        switch step {
         case .request(let side):
             logins.recordVerdict(wake.news, at: side, context)
             return startHop(&context, events: [])
         case .question(var question):
-            if case .queue(let key) = place, wake.news == .lease { logins.search.situation.leases.record(key) }
+            if case .queue(let key) = place, wake.news == .lease { logins.search.hopState.leases.record(key) }
             // If this fetch's certificate was refused or cannot be used (`problem`), its question differs from that of
             // the other fetch, so respondents that declined there are still asked here.
             if question.problem == nil { question.declined.formUnion(wake.declined) }
@@ -43,14 +44,14 @@ extension FetchMachine {
         _ update: AuthenticationQueues.QueueUpdate, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         var question = question
-        let next = logins.search.situation.nextRespondent(for: question)
+        let next = logins.search.hopState.nextRespondent(for: question)
         switch update {
         case .lease, .retryLookup: return choose(question, &context)
         case .admitted(let provenAt):
             if let provenAt { question.deferred?.provenAt = provenAt }
             return choose(question, &context)
         case .accepted(let found, let isShared):
-            if logins.search.situation.isForHandler(question, despite: found) { return choose(question, &context) }
+            if logins.search.hopState.isForHandler(question, despite: found) { return choose(question, &context) }
             question.mark = nil
             return follow(found, isShared: isShared, question, &context)
         case .proceed where next == .handler, .cancelled where next == .handler, .rejected where next == .handler:
@@ -64,7 +65,7 @@ extension FetchMachine {
             .rejected(let isOwn) where !isOwn && next != .agents:
             return choose(question, &context)
         case .cancelled:
-            return fail(.challengeCancelled(at: logins.search.situation.challenger(of: question)), &context)
+            return fail(.challengeCancelled(at: logins.search.hopState.challenger(of: question)), &context)
         case .rejected:
             switch question.kind {
             case .login:
@@ -72,7 +73,7 @@ extension FetchMachine {
                 question.declined.recordRejection()
                 return choose(question, &context)
             case .serverTrust(let facts):
-                return take(trust.distrust(question, facts, &logins.search.situation, &context), &context)
+                return take(trust.distrust(question, facts, &logins.search.hopState, &context), &context)
             case .clientCertificate: return proceed(question, &context)
             }
         }
@@ -81,18 +82,19 @@ extension FetchMachine {
     /// Uses the credential or decision that was accepted for another fetch, if this one can use it; otherwise chooses
     /// again.
     private mutating func follow(
-        _ found: AuthenticationQueues.Found, isShared: Bool, _ question: Question, _ context: inout FetchContext
+        _ found: AuthenticationQueues.SharedDecision, isShared: Bool, _ question: Question,
+        _ context: inout FetchContext
     ) -> FetchStep {
         let resolution: Resolution?
         switch (found, question.kind) {
         case (.login(let credential, let source), .login):
             resolution = logins.follow(credential, from: source, isShared: isShared, question, &context)
         case (.trust(let decision), .serverTrust) where isShared:
-            resolution = trust.trust(decision, question, &logins.search.situation, &context)
+            resolution = trust.trust(decision, question, &logins.search.hopState, &context)
         case (.certificate(let shown, let source), .clientCertificate)
-        where isShared && !logins.search.situation[chain.server].hasRefused(shown)
+        where isShared && !logins.search.hopState[chain.server].hasRefused(shown)
             && (intent.access.subject == nil || source != .session):
-            resolution = certificate.show(shown, source, question, &logins.search.situation, &context)
+            resolution = certificate.show(shown, source, question, &logins.search.hopState, &context)
         case (.login, _), (.trust, _), (.certificate, _): resolution = nil
         }
         return take(resolution ?? .chooseAgain(question), &context)
@@ -103,9 +105,9 @@ extension FetchMachine {
         switch question.kind {
         case .login: take(logins.proceed(question), &context)
         case .serverTrust(let facts):
-            take(trust.verifyNormally(question, facts, &logins.search.situation, &context), &context)
+            take(trust.verifyNormally(question, facts, &logins.search.hopState, &context), &context)
         case .clientCertificate:
-            take(certificate.continueWithout(question, &logins.search.situation, &context), &context)
+            take(certificate.continueWithout(question, &logins.search.hopState, &context), &context)
         }
     }
 
@@ -115,36 +117,37 @@ extension FetchMachine {
     /// other fetches. The credential that was sent still has no verdict.
     mutating func releaseLeasesOfSlowResponse(since: Duration, _ context: inout FetchContext) -> FetchStep? {
         guard context.now - since >= Limits.leaseOfSlowResponse else { return nil }
-        logins.search.situation.leases.releaseAll(&context)
+        logins.search.hopState.leases.releaseAll(&context)
         return nil
     }
 
     /// Ends a wait that has reached its limit: the fetch fails or, if it waits for a verdict, continues without one.
     /// Returns `nil` before the limit.
     mutating func endOverdueWait(
-        _ paused: Paused, at place: AuthenticationQueues.QueuePosition, since: Duration, _ context: inout FetchContext
+        _ step: WaitingStep, at place: AuthenticationQueues.QueuePosition, since: Duration,
+        _ context: inout FetchContext
     ) -> FetchStep? {
         if time.isUsedUp(at: context.now, inWaitSince: since) { return fail(timeoutFailure, &context) }
         if context.now >= time.end(ofWaitSince: since) {
             let text =
-                "timed out after \(Limits.leaseWait) waiting for another fetch that handles a challenge of \(challenger(of: paused).text); try again"
+                "timed out after \(Limits.leaseWait) waiting for another fetch that handles a challenge of \(challenger(of: step).text); try again"
             return fail(FetchFailure(.challengeTimedOut, text), &context)
         }
         guard let end = context.queues.nextTry(of: intent.id, at: place), context.now >= end else { return nil }
-        if case .queue(let key) = place { return tryUnproven(in: key, paused, since: since, &context) }
+        if case .queue(let key) = place { return tryUnproven(in: key, step, since: since, &context) }
         context.queues.leave(intent.id, from: place)
         let wake = AuthenticationQueues.Wake(fetch: intent.id, news: .retryLookup, declined: [])
-        return resumed(wake, paused, at: place, since: since, &context)
+        return resumed(wake, step, at: place, since: since, &context)
     }
 
     /// Sends the credential on which the holder of the lease has waited too long for a verdict. Returns `nil` if this
     /// fetch cannot use it, and continues to wait.
     private mutating func tryUnproven(
-        in key: AuthenticationQueues.Key, _ paused: Paused, since: Duration, _ context: inout FetchContext
+        in key: AuthenticationQueues.Key, _ step: WaitingStep, since: Duration, _ context: inout FetchContext
     ) -> FetchStep? {
-        guard case .question(let question) = paused,
+        guard case .question(let question) = step,
             let trial = context.queues.trial(in: key, for: intent.id, isOwn: key.purpose == .own),
-            !logins.search.situation.isForHandler(question, despite: .login(trial.login.credential, trial.source)),
+            !logins.search.hopState.isForHandler(question, despite: .login(trial.login.credential, trial.source)),
             let candidate = logins.unproven(trial, question, context)
         else {
             context.queues.recordUselessTrial(in: key, for: intent.id)
@@ -157,9 +160,9 @@ extension FetchMachine {
         return choose(deferring, &context)
     }
 
-    private func challenger(of paused: Paused) -> Challenger {
-        switch paused {
-        case .question(let question): logins.search.situation.challenger(of: question)
+    private func challenger(of step: WaitingStep) -> Challenger {
+        switch step {
+        case .question(let question): logins.search.hopState.challenger(of: question)
         case .request(let side): logins.outgoing[side]?.challenger ?? chain.server
         }
     }
@@ -210,7 +213,7 @@ extension FetchMachine {
         if case .confirming(_, let use, _) = state {
             return FetchWait(reason: .question, space: use.space, since: since)
         }
-        guard case .asking(let question, _) = state, let space = logins.search.situation.space(of: question) else {
+        guard case .asking(let question, _) = state, let space = logins.search.hopState.space(of: question) else {
             return nil
         }
         return FetchWait(reason: .question, space: space, since: since)

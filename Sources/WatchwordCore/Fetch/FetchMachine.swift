@@ -9,18 +9,18 @@ struct FetchMachine: Sendable {
     enum State: Sendable {
         case ready
         case transferring(since: Duration)
-        indirect case consulting(Consultation, then: Suspended)
-        indirect case waiting(Paused, at: AuthenticationQueues.QueuePosition, since: Duration)
+        indirect case consulting(Consultation, then: InterruptedStep)
+        indirect case waiting(WaitingStep, at: AuthenticationQueues.QueuePosition, since: Duration)
         indirect case lookingUp(Question, since: Duration)
         indirect case findingUpstreams(from: Origin?, [FetchEvent], since: Duration)
         indirect case asking(Question, Respondent)
-        indirect case confirming(Question, GrantBook.Use, epoch: Int)
+        indirect case confirming(Question, ConsentBook.Use, epoch: Int)
         case needingBody
         case finished
     }
 
     /// The step that a consultation has interrupted.
-    enum Suspended: Sendable {
+    enum InterruptedStep: Sendable {
         case hop([FetchEvent])
         case question(Question)
         /// The response is the result if the redirect is not followed.
@@ -42,8 +42,8 @@ struct FetchMachine: Sendable {
         logins = LoginResolution(intent)
     }
 
-    /// For reading. Changes are made to `logins.search.situation.chain`.
-    var chain: RedirectChain { _read { yield logins.search.situation.chain } }
+    /// For reading. Changes are made to `logins.search.hopState.chain`.
+    var chain: RedirectChain { _read { yield logins.search.hopState.chain } }
 
     var isTransferring: Bool { if case .transferring = state { true } else { false } }
     var isWaiting: Bool { if case .waiting = state { true } else { false } }
@@ -68,8 +68,8 @@ struct FetchMachine: Sendable {
             passed(question, &context) { $0.recordSilence(of: respondent) }
         case (.asking(let question, let respondent), .notAsked(let cause)):
             passed(question, &context) { $0.recordUnasked(respondent, because: cause) }
-        case (.consulting(let consultation, let suspended), .consulted(let answer)):
-            consulted(answer, about: consultation, suspended, &context)
+        case (.consulting(let consultation, let interrupted), .consulted(let answer)):
+            consulted(answer, about: consultation, interrupted, &context)
         case (.confirming(let question, let use, let epoch), .confirmed(let consent)):
             confirmed(consent, to: use, epoch: epoch, question, &context)
         case (.lookingUp(let question, let since), .found(let items)):
@@ -82,12 +82,12 @@ struct FetchMachine: Sendable {
             time.isUsedUp(at: context.now, inWaitSince: since) ? fail(timeoutFailure, &context) : nil
         case (.findingUpstreams(let previous, let events, let since), .timePassed):
             foundUpstreams(for: previous, events, since: since, &context)
-        case (.waiting(let paused, let place, let since), .resumed(let wake)):
-            resumed(wake, paused, at: place, since: since, &context)
-        case (.waiting(let paused, let place, let since), .timePassed):
-            endOverdueWait(paused, at: place, since: since, &context)
+        case (.waiting(let step, let place, let since), .resumed(let wake)):
+            resumed(wake, step, at: place, since: since, &context)
+        case (.waiting(let step, let place, let since), .timePassed):
+            endOverdueWait(step, at: place, since: since, &context)
         case (.needingBody, .supplied(let supplied)):
-            take(body.supplied(supplied, &logins.search.situation), &context)
+            take(body.supplied(supplied, &logins.search.hopState), &context)
         case (.ready, .timePassed), (.asking, .timePassed), (.consulting, .timePassed), (.confirming, .timePassed),
             (.needingBody, .timePassed), (.finished, .timePassed):
             nil
@@ -120,7 +120,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         time.recordNetwork(context.now - since)
         body.record(response.requestBody)
-        logins.search.situation.chain.cookies.record(response, of: chain.origin)
+        logins.search.hopState.chain.cookies.record(response, of: chain.origin)
         if let endpoint = chain.route?.endpoint { context.upstreams.recordSuccess(of: endpoint) }
         if logins.outgoing.server?.credential.binding != nil {
             context.proofNonces.record(response.headers.firstValue(of: TokenProof.nonceField), of: chain.origin)
@@ -157,9 +157,9 @@ struct FetchMachine: Sendable {
     /// Records that the server has responded on this connection, with its client certificate and trust decision.
     private mutating func recordConnection(_ response: TransferResponse, _ context: inout FetchContext) {
         guard chain.isSecure, !response.isFromProxy else { return }
-        certificate.recordResponse(response, &logins.search.situation, &context)
-        trust.recordResponse(logins.search.situation, &context)
-        logins.search.situation.leases.release(.passed(declined: []), .connection, &context)
+        certificate.recordResponse(response, &logins.search.hopState, &context)
+        trust.recordResponse(logins.search.hopState, &context)
+        logins.search.hopState.leases.release(.passed(declined: []), .connection, &context)
     }
 
     private mutating func failed(
@@ -175,7 +175,7 @@ struct FetchMachine: Sendable {
         }
         if let step = failOver(after: failure, &context) { return step }
         if failure.kind == .requestBodyGone, case .stream? = chain.hop.body {
-            return take(body.sendAgain(&logins.search.situation), &context)
+            return take(body.sendAgain(&logins.search.hopState), &context)
         }
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
@@ -195,9 +195,9 @@ struct FetchMachine: Sendable {
         if answer != .useDefault { question.declined.recordAnswer() }
         switch answer {
         case .cancel:
-            logins.search.situation.leases.release(
+            logins.search.hopState.leases.release(
                 .cancelled(by: respondent), answeredBy: respondent, question.slot, &context)
-            return fail(.challengeCancelled(at: logins.search.situation.challenger(of: question)), &context)
+            return fail(.challengeCancelled(at: logins.search.hopState.challenger(of: question)), &context)
         case .useDefault:
             question.declined.recordDefault(of: respondent)
             return choose(question, &context)
@@ -230,10 +230,10 @@ struct FetchMachine: Sendable {
     }
 
     private mutating func consulted(
-        _ answer: Bool?, about consultation: Consultation, _ suspended: Suspended, _ context: inout FetchContext
+        _ answer: Bool?, about consultation: Consultation, _ interrupted: InterruptedStep, _ context: inout FetchContext
     ) -> FetchStep {
-        logins.search.situation.record(answer, to: consultation)
-        switch suspended {
+        logins.search.hopState.record(answer, to: consultation)
+        switch interrupted {
         case .hop(let events): return startHop(&context, events: events)
         case .question(let question): return choose(question, &context)
         case .redirect(let response, let next):
@@ -243,10 +243,10 @@ struct FetchMachine: Sendable {
     }
 
     private mutating func confirmed(
-        _ consent: Consent?, to use: GrantBook.Use, epoch: Int, _ question: Question, _ context: inout FetchContext
+        _ consent: Consent?, to use: ConsentBook.Use, epoch: Int, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         time.endQueue(context.now)
-        logins.search.situation.consent.record(consent, to: use, epoch: epoch, &context)
+        logins.search.hopState.consent.record(consent, to: use, epoch: epoch, &context)
         return choose(question, &context)
     }
 
@@ -254,8 +254,8 @@ struct FetchMachine: Sendable {
         _ result: [KeyringItem]?, _ question: Question, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
         time.recordWait(context.now - since)
-        let challenger = logins.search.situation.challenger(of: question)
-        logins.search.situation[challenger].keyringItems?.record(result)
+        let challenger = logins.search.hopState.challenger(of: question)
+        logins.search.hopState[challenger].keyringItems?.record(result)
         context.keyring.recordPaths(
             of: result ?? [], at: challenger, time: context.environment.sinceEpoch, now: context.now)
         return choose(question, &context)
@@ -274,9 +274,9 @@ struct FetchMachine: Sendable {
         _ context: inout FetchContext
     ) -> FetchStep {
         time.recordWait(context.now - since)
-        let challenger = self.logins.search.situation.challenger(of: question)
-        self.logins.search.situation[challenger].netrcLogins?.logins = logins
-        self.logins.search.situation[challenger].netrcLogins?.source = source
+        let challenger = self.logins.search.hopState.challenger(of: question)
+        self.logins.search.hopState[challenger].netrcLogins?.logins = logins
+        self.logins.search.hopState[challenger].netrcLogins?.source = source
         return choose(question, &context)
     }
 }

@@ -44,7 +44,7 @@ public struct FetchPlan: Sendable, Equatable {
     public var originLogin = OriginLogin.broker
     /// Whether the fetch is a request of the broker to an authorization server, for which no token is obtained.
     public var isLoginStep = false
-    /// See `ConnectionAuthentication.program`.
+    /// See `ConnectionKey.program`.
     public var program: Int?
     /// Whether the request needs a new connection. On an old one that ends without a response, it would be sent again.
     public var needsNewConnection = false

@@ -28,10 +28,10 @@ extension FetchTable {
     }
 
     /// Returns when a token was last used; `nil` if it is not in the session.
-    public func lastUse(of token: TokenMark) -> Duration? { context.session.lastUse(of: token) }
+    public func lastUse(of token: TokenDigest) -> Duration? { context.session.lastUse(of: token) }
 
     /// Replaces a token of the session by its successor.
-    public mutating func replace(_ token: TokenMark, with next: LoginCredential) {
+    public mutating func replace(_ token: TokenDigest, with next: LoginCredential) {
         context.session.replace(token, with: next)
     }
 
@@ -69,9 +69,9 @@ extension FetchTable {
         let sharing = sharing
         let count = context.session.forget { listing in
             guard sharing.lets(client, manage: listing.owner) else { return false }
-            let isMeant = number.map { $0 == listing.number } ?? pattern.map { $0.contains(listing.space) } ?? false
-            if isMeant { forgotten.append(listing) }
-            return isMeant
+            let matches = number.map { $0 == listing.number } ?? pattern.map { $0.contains(listing.space) } ?? false
+            if matches { forgotten.append(listing) }
+            return matches
         }
         var decided = 0
         if let pattern {
@@ -83,7 +83,7 @@ extension FetchTable {
     }
 
     /// Forgets a token of the session, because its login was forgotten.
-    public mutating func forget(_ token: TokenMark) -> [Order] { forget(context.session.numbers(of: token)) }
+    public mutating func forget(_ token: TokenDigest) -> [Order] { forget(context.session.numbers(of: token)) }
 
     /// Forgets all tokens that a server has accepted.
     public mutating func forgetTokens(at origin: Origin) -> [Order] {
@@ -148,7 +148,7 @@ extension FetchTable {
         }
         context.keyring.forgetRefusals()
         context.queues.forgetEndedAttempts()
-        if address == nil && since == nil { context.grants.endSession() }  // guard: consent-ends-with-the-session
+        if address == nil && since == nil { context.consents.endSession() }  // guard: consent-ends-with-the-session
         if count > 0 { context.add(.announce(CredentialChange(.cleared, nil, user: nil, source: .session))) }
         return (count, takeOrders())
     }
@@ -156,7 +156,7 @@ extension FetchTable {
     /// Forgets the grants, credentials and decisions that only this client could use. Called after it has disconnected.
     /// - Parameter subject: the subject of its fetches.
     public mutating func forgetClient(_ client: ClientTag, _ subject: Subject? = nil) {
-        context.grants.forget(client)
+        context.consents.forget(client)
         guard sharing != .user || subject?.isSandboxed == true else { return }
         _ = context.session.forget { $0.owner == .client(client) }
         _ = context.decisions.clear(owner: .client(client))
@@ -176,28 +176,28 @@ extension FetchTable {
 
     /// The recorded grants and denials of consent, oldest first.
     public var grants: [GrantDescription] {
-        context.grants.listing.map {
+        context.consents.listing.map {
             GrantDescription(
                 id: $0.number, subject: $0.subject, space: $0.use.space, user: $0.use.user, consent: $0.consent)
         }
     }
 
     /// Loads the permanent grants.
-    public mutating func restoreGrants(_ grants: [PermanentGrant]) { context.grants.restore(grants) }
+    public mutating func restoreConsents(_ grants: [PermanentConsent]) { context.consents.restore(grants) }
 
     /// Revokes the grant `number`, or all grants of `subject`, or all grants if both are `nil`. Returns how many were
     /// revoked.
     public mutating func revokeGrants(number: Int?, subject: ExactText?) -> (count: Int, orders: [Order]) {
-        let (count, isPermanent) = context.grants.revoke { grant in
+        let (count, isPermanent) = context.consents.revoke { grant in
             // guard: revoked-by-bytes
             number.map { $0 == grant.number } ?? subject.map { $0 == grant.subject.text } ?? true
         }
-        if isPermanent { context.add(.storeGrants(context.grants.permanent)) }
+        if isPermanent { context.add(.storeConsents(context.consents.permanent)) }
         return (count, takeOrders())
     }
 
     /// Ends the consent cooldowns, so that unanswered consent prompts may be shown again.
-    public mutating func endCooldowns() { context.grants.endCooldowns() }
+    public mutating func endCooldowns() { context.consents.endCooldowns() }
 
     public mutating func unlock() { context.isLocked = false }
 

@@ -16,11 +16,11 @@ extension FetchTable {
         return (count, takeOrders())
     }
 
-    /// Forgets the decisions that `isMeant` selects, and stops using the connections that depend on them. Returns how
+    /// Forgets the decisions that `matches` selects, and stops using the connections that depend on them. Returns how
     /// many were forgotten.
-    mutating func forgetDecisions(of client: ClientTag, where isMeant: (ConnectionDecision) -> Bool) -> Int {
+    mutating func forgetDecisions(of client: ClientTag, where matches: (ConnectionDecision) -> Bool) -> Int {
         let meant = context.decisions.all.filter {
-            sharing.lets(client, manage: $0.owner, isForAll: $0.isPermanent) && isMeant($0)
+            sharing.lets(client, manage: $0.owner, isForAll: $0.isPermanent) && matches($0)
         }
         for decision in meant {
             context.decisions.forget(decision)

@@ -21,12 +21,12 @@ extension LoginResolution {
             return .ask(question, respondent, .credentialOfWrongType)
         case .reject:
             recordRejection(of: question)
-            search.situation.leases.release(.rejected(by: respondent), answeredBy: respondent, question.slot, &context)
+            search.hopState.leases.release(.rejected(by: respondent), answeredBy: respondent, question.slot, &context)
             var question = question
             question.declined.recordRejection()
             return choose(question, &context)
         case .proceed, .cancel, .useDefault:
-            search.situation.leases.release(.proceed, answeredBy: respondent, question.slot, &context)
+            search.hopState.leases.release(.proceed, answeredBy: respondent, question.slot, &context)
             return proceed(question)
         }
     }
@@ -54,10 +54,10 @@ extension LoginResolution {
         if let problem {
             return .ask(question, respondent, problem)
         }
-        guard !search.situation[offers.challenger].hasRefused(credential, in: space),
-            !search.situation[offers.challenger].tokens.isTooNarrow(credential, for: asked)
+        guard !search.hopState[offers.challenger].hasRefused(credential, in: space),
+            !search.hopState[offers.challenger].tokens.isTooNarrow(credential, for: asked)
         else {
-            search.situation[offers.challenger].recordRepeatedAnswer()
+            search.hopState[offers.challenger].recordRepeatedAnswer()
             return .ask(question, respondent, .credentialAlreadyRefused)
         }
         var candidate = Candidate(credential: credential, source: respondent.source, partition: intent.access.partition)
@@ -72,8 +72,8 @@ extension LoginResolution {
         _ context: inout FetchContext
     ) -> Resolution {
         let space = asked.protectionSpace(at: offers.challenger)
-        let record = search.situation[offers.challenger]
-        if var proposed = question.proposed, search.situation.mayUse(proposed.source, for: space, context),
+        let record = search.hopState[offers.challenger]
+        if var proposed = question.proposed, search.hopState.mayUse(proposed.source, for: space, context),
             !search.isForgotten(proposed, in: space, context), !record.hasRefused(proposed.credential, in: space)
         {
             proposed.isAnswer = true
@@ -93,7 +93,7 @@ extension LoginResolution {
         let space = asked.protectionSpace(at: offers.challenger)
         context.session.wallTime = context.environment.sinceEpoch
         guard var chosen = question.known.first(where: { $0.id == id })?.candidate,  // guard: known-users-listed
-            search.situation.mayUse(chosen.source, for: space, context),
+            search.hopState.mayUse(chosen.source, for: space, context),
             !search.isForgotten(chosen, in: space, context),
             search.isUsable(chosen, for: asked, in: space, context)
         else { return .ask(question, respondent, .credentialNotKnown) }
@@ -111,7 +111,7 @@ extension LoginResolution {
     /// Drops the scheme that a respondent has rejected (SEMANTICS rule 14).
     mutating func recordRejection(of question: Question) {
         guard case .login(let offers, _) = question.kind, let asked = question.asked else { return }
-        search.situation[offers.challenger].recordRejection(of: asked, in: asked.protectionSpace(at: offers.challenger))
+        search.hopState[offers.challenger].recordRejection(of: asked, in: asked.protectionSpace(at: offers.challenger))
     }
 
     /// Asks the respondent of the previous round for the next round of a scheme that only the client implements.
@@ -121,7 +121,7 @@ extension LoginResolution {
         if case .header(_, let state) = attempt.credential.form { question.state = state }
         guard
             let respondent = attempt.respondent
-                ?? search.situation.nextRespondent(after: question.declined, in: attempt.space)
+                ?? search.hopState.nextRespondent(after: question.declined, in: attempt.space)
         else { return .endUnanswered(question) }
         return .ask(question, respondent, nil)
     }
@@ -150,7 +150,7 @@ extension LoginResolution {
     private func noRespondent(_ question: Question) -> Unanswered.NoRespondent {
         if intent.plan.interaction == .none { return .interaction }
         if let asked = question.asked, case .login(let offers, _) = question.kind,
-            search.situation.consent.isDenied(in: asked.protectionSpace(at: offers.challenger))
+            search.hopState.consent.isDenied(in: asked.protectionSpace(at: offers.challenger))
         {
             return .consentDenied
         }

@@ -13,33 +13,33 @@ extension LoginResolution {
         if attempt.isPreemptive && !spaces.contains(attempt.space) { return withhold(attempt, &context) }
         context.endAttempt(by: intent.id, in: sent, .refused)
         let others = attempt.inOtherRealms(of: offers)
-        search.situation[challenger].recordRefusal(of: attempt, andOf: others)
+        search.hopState[challenger].recordRefusal(of: attempt, andOf: others)
         for other in others {
             context.refusals.record(
-                attempt.credential, attempt.source, in: search.situation.queueKey(for: other.space, .own, context))
+                attempt.credential, attempt.source, in: search.hopState.queueKey(for: other.space, .own, context))
         }
-        search.situation.audit(.credentialRefused, attempt, &context)
-        search.situation.report(attempt.space, attempt.credential.shownUser, isAccepted: false, &context)
-        let login = ConnectionAuthentication.Login(attempt)
+        search.hopState.audit(.credentialRefused, attempt, &context)
+        search.hopState.report(attempt.space, attempt.credential.shownUser, isAccepted: false, &context)
+        let login = ConnectionKey.Login(attempt)
         context.identities.forget { $0.handshake == login || $0.tunnel == login }
         if attempt.challenge == .negotiate {
             // A refused ticket does not mean a wrong password, so a weaker scheme needs a prompt.
-            search.situation[challenger].promptsBeforeDowngrade = true
+            search.hopState[challenger].promptsBeforeDowngrade = true
         }
         let key =
-            search.situation.leases[LeaseSlot(attempt.space)]
-            ?? search.situation.queueKey(for: attempt.space, .find, scope: attempt.challenge.scope, context)
+            search.hopState.leases[LeaseSlot(attempt.space)]
+            ?? search.hopState.queueKey(for: attempt.space, .find, scope: attempt.challenge.scope, context)
         context.refusals.record(attempt.credential, attempt.source, in: key)
         if attempt.space != sent {
             context.refusals.record(
-                attempt.credential, attempt.source, in: search.situation.queueKey(for: sent, .own, context))
+                attempt.credential, attempt.source, in: search.hopState.queueKey(for: sent, .own, context))
         }
         // Behind a forwarding proxy, the server can send a 407 as well, so a 407 does not remove a credential that the
         // proxy has accepted.
         let isDoubtful =
-            attempt.space.proxyType != nil && !search.situation.chain.isTunnel
+            attempt.space.proxyType != nil && !search.hopState.chain.isTunnel
             && (attempt.isAccepted || attempt.source == .session)
-        guard search.situation.mayUseStorage(for: attempt.space, context) else { return }
+        guard search.hopState.allowsStorageNow(for: attempt.space, context) else { return }
         guard !isDoubtful else {
             return context.session.doubt(attempt.credential, for: attempt.space, owner: attempt.partition)
         }
@@ -63,14 +63,14 @@ extension LoginResolution {
     /// again for the same scope (SEMANTICS rule 29).
     mutating func recordTooNarrow(_ attempt: Attempt, for wanted: AnswerableChallenge, _ context: inout FetchContext) {
         context.endAttempt(by: intent.id, in: attempt.space)
-        search.situation[attempt.challenger].tokens.recordTooNarrow(attempt.credential, for: wanted)
+        search.hopState[attempt.challenger].tokens.recordTooNarrow(attempt.credential, for: wanted)
     }
 
     /// Remembers a login that the server has accepted, as its persistence allows.
     mutating func remember(
         _ attempt: Attempt, path: ExactText, isProven: Bool, _ context: inout FetchContext
     ) {
-        guard search.situation.mayUseStorage(for: attempt.space, context), attempt.credential.persistence != .none,
+        guard search.hopState.allowsStorageNow(for: attempt.space, context), attempt.credential.persistence != .none,
             attempt.mayBeRemembered  // guard: remember-readable
         else { return }
         if [.client, .agent].contains(attempt.source) { context.keyring.recordAnswer(for: path, in: attempt.space) }
@@ -88,7 +88,7 @@ extension LoginResolution {
         }
         // The answer to the fetch that holds the lease may ask for permanent storage of a credential that the session
         // has already. Fetches that only waited got no answer of their own.
-        guard isNews || search.situation.leases[LeaseSlot(attempt.space)] != nil else { return }
+        guard isNews || search.hopState.leases[LeaseSlot(attempt.space)] != nil else { return }
         if attempt.credential.persistence == .permanent, attempt.credential.form == .password,
             !attempt.space.lacksRealm,
             context.keyring.mayStore(from: attempt.source, now: context.now), intent.mayStorePermanently(attempt.source)

@@ -9,7 +9,7 @@ extension LoginResolution {
     mutating func repeatWithoutChallenge(
         _ response: TransferResponse, at side: Side, _ context: inout FetchContext
     ) -> Resolution? {
-        guard response.refusesWithoutChallenge(side), let challenger = search.situation.chain.challenger(at: side)
+        guard response.refusesWithoutChallenge(side), let challenger = search.hopState.chain.challenger(at: side)
         else { return nil }
         guard let attempt = outgoing[side] else {
             return search.withheldAttempt(at: challenger, context).flatMap { renew($0, &context) }
@@ -20,20 +20,20 @@ extension LoginResolution {
                 // Another question would get the same response. A handler answers for its own fetch only.
                 if [.client, .agent].contains(attempt.source), intent.plan.handler == nil {
                     // guard: no-challenge-ends-those-that-wait
-                    search.situation.leases.release(.proceed, LeaseSlot(attempt.space), &context)
+                    search.hopState.leases.release(.proceed, LeaseSlot(attempt.space), &context)
                 }
                 return nil
             }
-            guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
+            guard search.hopState.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
             outgoing[side] = nil
             context.endAttempt(by: intent.id, in: attempt.space)
             withheldQuestion = nil
-            search.situation[challenger].recordRefusal(of: attempt)
+            search.hopState[challenger].recordRefusal(of: attempt)
             return choose(question, &context)
         }
-        guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
+        guard search.hopState.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
         outgoing[side] = nil
-        search.situation[challenger].withheld.append(attempt)
+        search.hopState[challenger].withheld.append(attempt)
         withhold(attempt, &context)
         return renew(attempt, &context) ?? .send
     }
@@ -44,7 +44,7 @@ extension LoginResolution {
         if attempt.source == .session {
             context.session.withhold(
                 attempt.credential, for: attempt.space, owner: attempt.partition,
-                at: search.situation.chain.path(at: attempt.challenger))
+                at: search.hopState.chain.path(at: attempt.challenger))
         }
         context.endAttempt(by: intent.id, in: attempt.space, .refused)
     }
@@ -56,12 +56,12 @@ extension LoginResolution {
     private mutating func renew(_ attempt: Attempt, _ context: inout FetchContext) -> Resolution? {
         let challenger = attempt.challenger
         guard attempt.source == .session, attempt.credential.form == .token,
-            !search.situation[challenger].tokens.hasRenewed,
+            !search.hopState[challenger].tokens.hasRenewed,
             let rule = search.tokenRule(for: attempt.challenge, in: attempt.space, context),
             // Only a challenge names a token service.
             rule.flow != .registry, isTokenConsented(in: attempt.space, context)
         else { return nil }
-        search.situation[challenger].tokens.hasRenewed = true
+        search.hopState[challenger].tokens.hasRenewed = true
         var challenge = BearerParameters()
         challenge.scopes = attempt.credential.scope.map(\.names) ?? []
         let query = tokenQuery(
@@ -76,10 +76,10 @@ extension LoginResolution {
     /// login.
     mutating func finishRenewal(_ question: Question, _ context: inout FetchContext) -> Resolution {
         guard let asked = question.asked else { return .fail(.unexpectedEvent) }
-        let challenger = search.situation.challenger(of: question)
+        let challenger = search.hopState.challenger(of: question)
         let space = asked.protectionSpace(at: challenger)
-        guard case .token(let credential)? = search.situation[challenger].tokens.outcome else {
-            search.situation[challenger].tokens.outcome = nil
+        guard case .token(let credential)? = search.hopState[challenger].tokens.outcome else {
+            search.hopState[challenger].tokens.outcome = nil
             return .send
         }
         let candidate = Candidate(credential: credential, source: .keyring, partition: intent.access.keyringPartition)
@@ -98,20 +98,20 @@ extension LoginResolution {
     mutating func recordWithheld(_ offers: OfferList) {
         let challenger = offers.challenger
         let spaces = offers.answerable.map { $0.protectionSpace(at: challenger) }
-        for attempt in search.situation[challenger].withheld.map({ $0.named(by: offers) })
+        for attempt in search.hopState[challenger].withheld.map({ $0.named(by: offers) })
         // With another nonce, the bytes differ.
         where spaces.contains(attempt.space) && attempt.challenge.digest == nil
-            && !search.situation[challenger].hasRefused(attempt.credential, in: attempt.space)
+            && !search.hopState[challenger].hasRefused(attempt.credential, in: attempt.space)
         {
-            search.situation[challenger].recordRefusal(of: attempt, andOf: attempt.inOtherRealms(of: offers))
+            search.hopState[challenger].recordRefusal(of: attempt, andOf: attempt.inOtherRealms(of: offers))
         }
     }
 
     /// Returns why a response without a challenge is the result although there is a login; `nil` if there is none.
     func unanswered(withoutChallenge response: TransferResponse, _ context: FetchContext) -> Unanswered? {
         for side in Side.allCases where response.refusesWithoutChallenge(side) {
-            guard let challenger = search.situation.chain.challenger(at: side),
-                let attempt = outgoing[side] ?? search.situation[challenger].withheld.last
+            guard let challenger = search.hopState.chain.challenger(at: side),
+                let attempt = outgoing[side] ?? search.hopState[challenger].withheld.last
                     ?? search.withheldAttempt(at: challenger, context)
             else { continue }
             let scheme = Unanswered.Scheme(attempt.schemeName, .noChallenge)

@@ -20,11 +20,11 @@ extension LoginResolution {
                 outgoing.server = own
                 continue
             }
-            guard let challenger = search.situation.chain.challenger(at: side),
+            guard let challenger = search.hopState.chain.challenger(at: side),
                 let attempt = search.preemptiveAttempt(at: challenger, context)
             else { continue }
-            if let consultation = search.situation.nextConsultation(for: attempt.space, context) { return consultation }
-            if search.situation.mayUseStorage(for: attempt.space, context) { outgoing[side] = attempt }
+            if let consultation = search.hopState.nextConsultation(for: attempt.space, context) { return consultation }
+            if search.hopState.allowsStorageNow(for: attempt.space, context) { outgoing[side] = attempt }
         }
         return nil
     }
@@ -35,8 +35,8 @@ extension LoginResolution {
         for side in Side.allCases {
             guard let attempt = outgoing[side],
                 // The person was asked about another server.
-                attempt.source == .agent && attempt.steering != search.situation.steering(to: attempt.challenger)
-                    || !search.situation.mayUse(attempt.source, for: attempt.space, context)
+                attempt.source == .agent && attempt.steering != search.hopState.steering(to: attempt.challenger)
+                    || !search.hopState.mayUse(attempt.source, for: attempt.space, context)
                     || !search.isConsented(attempt, context)
                     || attempt.source.isStored && !search.isCurrent(attempt, context)
                     || search.isOfFormerNetrc(attempt.source, since: attempt.mark, context)
@@ -53,7 +53,7 @@ extension LoginResolution {
     func beginAttempt(_ attempt: Attempt, _ context: inout FetchContext) -> Bool {
         let login = login(of: attempt)
         guard context.queues.beginAttempt(of: login, by: intent.id, now: context.now) else { return false }
-        if let key = search.situation.leases[LeaseSlot(attempt.space)], key.space == attempt.space {
+        if let key = search.hopState.leases[LeaseSlot(attempt.space)], key.space == attempt.space {
             let trial = AuthenticationQueues.Trial(login: login, source: attempt.source)
             context.outbox.postponed += context.queues.recordTrial(trial, in: key, by: intent.id)
         }
@@ -63,7 +63,7 @@ extension LoginResolution {
     private func login(of attempt: Attempt) -> InFlightAttempts.Login {
         InFlightAttempts.Login(
             credential: attempt.credential, space: attempt.space,
-            steering: search.situation.steering(to: attempt.challenger), provenAt: attempt.provenAt)
+            steering: search.hopState.steering(to: attempt.challenger), provenAt: attempt.provenAt)
     }
 
     /// Returns a side whose login has to wait for the verdict on other fetches' attempts, if any. Such logins are sent
@@ -72,7 +72,7 @@ extension LoginResolution {
         for side in Side.allCases {
             if let attempt = outgoing[side] {
                 if !beginAttempt(attempt, &context) { return side }
-            } else if let challenger = search.situation.chain.challenger(at: side) {
+            } else if let challenger = search.hopState.chain.challenger(at: side) {
                 // The fetch may have waited to send a login that it no longer has.
                 context.queues.endAttempt(by: intent.id, at: challenger, now: context.now)
             }
@@ -99,7 +99,7 @@ extension LoginResolution {
     /// Whether the server has refused the credential to another fetch since this one began.
     func isRefusedMeanwhile(_ attempt: Attempt, _ context: FetchContext) -> Bool {
         context.refusals.hasRefused(
-            attempt.credential, in: attempt.space, search.situation.steering(to: attempt.challenger),
+            attempt.credential, in: attempt.space, search.hopState.steering(to: attempt.challenger),
             since: intent.refusalBaseline)
     }
 
@@ -132,7 +132,7 @@ extension LoginResolution {
             guard let attempt, attempt.challenge != .negotiate, let provenAt = attempt.provenAt else { return false }
             return now - provenAt >= Limits.connectionAge
         }
-        return isOld(outgoing.handshake?.attempt) || search.situation.chain.isTunnel && isOld(outgoing.proxy)
+        return isOld(outgoing.handshake?.attempt) || search.hopState.chain.isTunnel && isOld(outgoing.proxy)
     }
 
     /// Records in the audit log each login that the next request contains, unless that use is recorded already.
@@ -140,7 +140,7 @@ extension LoginResolution {
         for side in Side.allCases where outgoing[side]?.isAudited == false {
             outgoing[side]?.isAudited = true
             guard let attempt = outgoing[side] else { continue }
-            search.situation.audit(.credentialUsed, attempt, &context)
+            search.hopState.audit(.credentialUsed, attempt, &context)
         }
     }
 }

@@ -10,7 +10,7 @@ extension LoginResolution {
     ) -> Resolution? {
         guard case .login(let offers, _) = question.kind, let rule = search.tokenRule(for: asked, in: space, context)
         else { return nil }
-        let known = search.situation[offers.challenger].tokens
+        let known = search.hopState[offers.challenger].tokens
         var needsLogin = false
         switch known.outcome {
         case .token(let credential)?:
@@ -21,19 +21,19 @@ extension LoginResolution {
             }
             // A registry gives anyone a token, but a person may do more.
             needsLogin =
-                rule.flow == .registry || search.situation[offers.challenger].hasRefused(credential, in: space)
+                rule.flow == .registry || search.hopState[offers.challenger].hasRefused(credential, in: space)
         case .login(let login)?:
             guard let respondent else { return .endUnanswered(question) }
             // A sandboxed program could log in with an account of its own, which others would then use.
             if intent.access.subject?.isSandboxed == true, respondent != .agents { return nil }
             var question = question
             question.login = login
-            search.situation[offers.challenger].tokens.consentEpoch = context.grants.epoch
+            search.hopState[offers.challenger].tokens.consentEpoch = context.consents.epoch
             return .ask(question, respondent, nil)
         case .needsConsent?:
-            let use = GrantBook.Use(space: space, user: nil)
-            guard !search.situation.consent.isRefused(use) else { return nil }
-            if let step = search.situation.confirm(use, of: .keyring, question, &context) { return step }
+            let use = ConsentBook.Use(space: space, user: nil)
+            guard !search.hopState.consent.isRefused(use) else { return nil }
+            if let step = search.hopState.confirm(use, of: .keyring, question, &context) { return step }
         case .nothing?: return .endUnanswered(question)
         case .failed(let failure)?: return .fail(failure)
         case nil: break
@@ -48,7 +48,7 @@ extension LoginResolution {
             mayAsk: respondent != nil && !hasLoggedInInVain, since: question.since, context)
         // A new token would be refused for the same reason.
         // guard: oauth-once-for-each-purpose
-        guard search.situation[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
+        guard search.hopState[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
         return .obtainToken(question, query)
     }
 
@@ -80,31 +80,31 @@ extension LoginResolution {
     /// Whether this program may use a stored login of this space.
     func isTokenConsented(in space: ProtectionSpace, _ context: FetchContext) -> Bool {
         intent.access.subject == nil
-            || search.situation.consent.isConsented(GrantBook.Use(space: space, user: nil), context)
+            || search.hopState.consent.isConsented(ConsentBook.Use(space: space, user: nil), context)
     }
 
     /// Records that a person has logged in for this program, so that it may use the login until the session ends.
     mutating func recordConsent(of question: Question, _ context: inout FetchContext) {
         guard let asked = question.asked, case .login(let offers, _) = question.kind, intent.access.subject != nil
         else { return }
-        let use = GrantBook.Use(space: asked.protectionSpace(at: offers.challenger), user: nil)
-        let epoch = search.situation[offers.challenger].tokens.consentEpoch ?? context.grants.epoch
-        search.situation.consent.record(.session, to: use, epoch: epoch, &context)
+        let use = ConsentBook.Use(space: asked.protectionSpace(at: offers.challenger), user: nil)
+        let epoch = search.hopState[offers.challenger].tokens.consentEpoch ?? context.consents.epoch
+        search.hopState.consent.record(.session, to: use, epoch: epoch, &context)
     }
 
     /// Records the outcome of `obtainToken`.
     mutating func record(_ outcome: TokenOutcome, for question: Question) {
-        search.situation[search.situation.challenger(of: question)].tokens.outcome = outcome
+        search.hopState[search.hopState.challenger(of: question)].tokens.outcome = outcome
     }
 
     /// Records the token of a login that a person has made for this fetch.
     mutating func recordLogin(_ token: LoginCredential, _ question: Question) {
         record(.token(token), for: question)
-        search.situation[search.situation.challenger(of: question)].tokens.hasLoggedIn = true
+        search.hopState[search.hopState.challenger(of: question)].tokens.hasLoggedIn = true
     }
 
     /// Records that the question about a login was answered, so that the login is over.
     mutating func recordLogin(_ question: Question) {
-        if question.login != nil { search.situation[search.situation.challenger(of: question)].tokens.outcome = nil }
+        if question.login != nil { search.hopState[search.hopState.challenger(of: question)].tokens.outcome = nil }
     }
 }

@@ -11,14 +11,14 @@ extension LoginResolution {
         let mayBeTooNarrow = response.status == 403 && side == .server && outgoing.server?.credential.form == .token
         guard response.status == status || mayBeTooNarrow,
             side == .server || response.isFromProxy,  // guard: proxy-login-from-proxy-only
-            let challenger = search.situation.chain.challenger(at: side)
+            let challenger = search.hopState.chain.challenger(at: side)
         else { return nil }
         let fields = response.headers.values(of: field)
         guard !fields.isEmpty else { return nil }
         let (challenges, malformed) = ChallengeHeader.read(fields)
         let offers = OfferList(
             challenges, malformed: malformed, by: challenger, allowed: intent.plan.methods(at: challenger),
-            allowsHandshake: allowsHandshake(side, response), isReadable: search.situation.chain.isReadable(challenger),
+            allowsHandshake: allowsHandshake(side, response), isReadable: search.hopState.chain.isReadable(challenger),
             context.environment.rules.schemes)
         if mayBeTooNarrow, !canWiden(offers, context) { return nil }
         var question = Question(.login(offers, side), .response(response))
@@ -30,13 +30,13 @@ extension LoginResolution {
     /// itself, and not have a connection-level login to the other side.
     private func allowsHandshake(_ side: Side, _ response: TransferResponse) -> Bool {
         if let other = outgoing.handshake, other.side != side { return false }
-        return side == .proxy || search.situation.chain.reachesServer(response)
+        return side == .proxy || search.hopState.chain.reachesServer(response)
     }
 
     /// Handles a login challenge of a server or proxy.
     mutating func challenged(_ question: Question, _ context: inout FetchContext) -> Resolution {
         guard case .login(let offers, let side) = question.kind else { return .fail(.unexpectedEvent) }
-        guard search.situation.beginRound() else { return .fail(.tooManyRounds(at: offers.challenger)) }
+        guard search.hopState.beginRound() else { return .fail(.tooManyRounds(at: offers.challenger)) }
         // Other fetches must not wait for the server's verdict while a respondent is asked about the proxy.
         if side == .proxy, let attempt = outgoing.server { context.endAttempt(by: intent.id, in: attempt.space) }
         recordWithheld(offers)
@@ -90,8 +90,8 @@ extension LoginResolution {
         outgoing[side] = nil
         context.endAttempt(by: intent.id, in: attempt.space)
         let challenger = attempt.challenger
-        search.situation[challenger].recordRejection(of: attempt.challenge, in: attempt.space)
-        search.situation[challenger].promptsBeforeDowngrade = true
+        search.hopState[challenger].recordRejection(of: attempt.challenge, in: attempt.space)
+        search.hopState[challenger].promptsBeforeDowngrade = true
         question.obstacle = obstacle
         return choose(question, &context)
     }
@@ -101,7 +101,7 @@ extension LoginResolution {
     /// Records that the proxy has accepted the request. Returns a failure if the proxy's proof that it knows the
     /// password (`rspauth`) is wrong.
     mutating func recordProxyAcceptance(_ response: TransferResponse, _ context: inout FetchContext) -> FetchFailure? {
-        guard !search.situation.chain.isTunnel, response.status != 407, var attempt = outgoing.proxy else { return nil }
+        guard !search.hopState.chain.isTunnel, response.status != 407, var attempt = outgoing.proxy else { return nil }
         defer { context.endAttempt(by: intent.id, in: attempt.space) }
         if let exchange = attempt.digestExchange {
             let info = AuthenticationInfo(fields: response.values(of: "Proxy-Authentication-Info"))
@@ -122,7 +122,7 @@ extension LoginResolution {
         switch event {
         case .opensTunnel: acceptTunnel(isProven: true, &context)
         case .reusesConnection:
-            if search.situation.chain.isTunnel { acceptTunnel(isProven: false, &context) }
+            if search.hopState.chain.isTunnel { acceptTunnel(isProven: false, &context) }
             if let attempt = outgoing.handshake?.attempt { context.endAttempt(by: intent.id, in: attempt.space) }
         case .interim: break
         }
@@ -130,8 +130,8 @@ extension LoginResolution {
 
     /// Marks the login to the proxy as accepted if the proxy has refused the tunnel for another reason.
     mutating func recordTunnel(_ failure: TransferFailure, _ context: inout FetchContext) {
-        let isSOCKS = search.situation.chain.route?.endpoint.type == .socks
-        if search.situation.chain.isTunnel, failure.isAfterProxyLogin(isSOCKS: isSOCKS) {
+        let isSOCKS = search.hopState.chain.route?.endpoint.type == .socks
+        if search.hopState.chain.isTunnel, failure.isAfterProxyLogin(isSOCKS: isSOCKS) {
             acceptTunnel(isProven: true, &context)
         }
     }
@@ -151,19 +151,19 @@ extension LoginResolution {
         if let exchange = attempt.digestExchange {
             let info = AuthenticationInfo(fields: response.values(of: "Authentication-Info"))
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
-                return .serverNotAuthentic(search.situation.server)
+                return .serverNotAuthentic(search.hopState.server)
             }
             if response.showsAcceptance { follow(exchange, info, &attempt, &context) }
         }
         if response.showsAcceptance {
-            search.situation.chain.hasAuthenticated = true
+            search.hopState.chain.hasAuthenticated = true
             if attempt.isUnasked {
                 // The realm is unknown, and the server may not have checked the credential, so nothing is remembered.
                 attempt.isAccepted = true
                 context.endAttempt(by: intent.id, in: attempt.space, .accepted(most: response.mostRequests))
             } else {
                 let isProven = !attempt.challenge.isHandshake || !response.reusedConnection
-                let path = search.situation.chain.hop.url.loginPath
+                let path = search.hopState.chain.hop.url.loginPath
                 accept(&attempt, path: path, isProven: isProven, most: response.mostRequests, &context)
             }
         }
@@ -184,7 +184,7 @@ extension LoginResolution {
         _ attempt: inout Attempt, path: ExactText, isProven: Bool, most: Int, _ context: inout FetchContext
     ) {
         if !attempt.isAccepted {
-            search.situation.report(attempt.space, attempt.credential.shownUser, isAccepted: true, &context)
+            search.hopState.report(attempt.space, attempt.credential.shownUser, isAccepted: true, &context)
         }
         attempt.isAccepted = true
         attempt.needsNewConnection = false
@@ -192,13 +192,13 @@ extension LoginResolution {
         let isCurrent = search.isCurrent(attempt, context)
         let verdict: InFlightAttempts.Verdict = isProven && isCurrent ? .accepted(most: most) : .none
         context.endAttempt(by: intent.id, in: attempt.space, verdict)
-        if search.situation.steering(to: attempt.challenger) == nil {  // guard: strength-of-the-server-itself
+        if search.hopState.steering(to: attempt.challenger) == nil {  // guard: strength-of-the-server-itself
             context.session.nonces.accepted.record(attempt.challenge, at: attempt.challenger, path: path)
         }
         if isCurrent { remember(attempt, path: path, isProven: isProven, &context) }  // guard: forget-login-under-way
         // A header value made by a client answers one challenge, so other fetches cannot use it.
         let isForOthers = if case .header = attempt.credential.form { false } else { true }
-        search.situation.leases.release(
+        search.hopState.leases.release(
             isForOthers && isCurrent ? .accepted(.login(attempt.credential, attempt.source)) : .passed(declined: []),
             LeaseSlot(attempt.space), &context)
     }

@@ -3,7 +3,7 @@ internal import WatchwordProtocol
 /// Answers the challenges of a server and its proxy: SEMANTICS rules 3 to 6, 13 to 15 and 20 to 22.
 struct LoginResolution: Sendable {
     var search: CredentialSearch
-    var outgoing = Outgoing()
+    var outgoing = RequestLogins()
     /// When the last request was sent.
     var sentAt = Duration.zero
     /// The question that the last connection-level login (NTLM, Negotiate) of this hop answers.
@@ -11,9 +11,9 @@ struct LoginResolution: Sendable {
     /// The question that a login answers which the server has answered without a challenge before.
     @IndirectOptional var withheldQuestion: Question?
 
-    init(_ intent: FetchIntent) { search = CredentialSearch(situation: FetchSituation(intent)) }
+    init(_ intent: FetchIntent) { search = CredentialSearch(hopState: HopState(intent)) }
 
-    var intent: FetchIntent { search.situation.intent }
+    var intent: FetchIntent { search.hopState.intent }
 
     // MARK: Choosing
 
@@ -34,14 +34,14 @@ struct LoginResolution: Sendable {
         question.ask(bestChallenge(offers, context))
         guard let asked = question.asked else { return .endUnanswered(question) }
         let space = asked.protectionSpace(at: offers.challenger)
-        if !isAbandoned, let consultation = search.situation.nextConsultation(for: space, context) {
+        if !isAbandoned, let consultation = search.hopState.nextConsultation(for: space, context) {
             return .consult(consultation, question)
         }
         importRefusals(for: asked, in: space, deferred: nil, context)
         let isAskedFirst =
             // guard: silence-sends-nothing
-            isAbandoned || search.situation.asksFirst(in: space, after: question.declined)
-            || search.situation[offers.challenger].promptsBeforeDowngrade
+            isAbandoned || search.hopState.asksFirst(in: space, after: question.declined)
+            || search.hopState[offers.challenger].promptsBeforeDowngrade
         if !isAskedFirst, let step = tryAvailableCredential(asked, space, question, &context) { return step }
         return find(asked, space, question, isAskedFirst: isAskedFirst, &context)
     }
@@ -54,11 +54,11 @@ struct LoginResolution: Sendable {
         guard let deferred = question.deferred, let asked = question.asked else { return nil }
         let space = asked.protectionSpace(at: offers.challenger)
         importRefusals(for: asked, in: space, deferred: deferred, context)
-        guard search.situation.mayUse(deferred.source, for: space, context),
+        guard search.hopState.mayUse(deferred.source, for: space, context),
             !search.isForgotten(deferred, in: space, context),
-            !search.situation[offers.challenger].hasRefused(deferred.credential, in: space),
-            !search.situation[offers.challenger].tokens.isTooNarrow(deferred.credential, for: asked),
-            !search.situation.consent.isRefused(search.situation.consent.use(of: deferred, in: space, context))
+            !search.hopState[offers.challenger].hasRefused(deferred.credential, in: space),
+            !search.hopState[offers.challenger].tokens.isTooNarrow(deferred.credential, for: asked),
+            !search.hopState.consent.isRefused(search.hopState.consent.use(of: deferred, in: space, context))
         else { return nil }
         var question = question
         question.deferred = nil
@@ -74,7 +74,7 @@ struct LoginResolution: Sendable {
         let challenger = offers.challenger
         let open = offers.answerable.filter { challenge in
             let space = challenge.protectionSpace(at: challenger)
-            guard !search.situation[challenger].hasRejected(challenge, in: space) else { return false }
+            guard !search.hopState[challenger].hasRejected(challenge, in: space) else { return false }
             return challenge != .negotiate || search.ownCandidate(for: challenge, in: space, context) != nil
         }
         guard context.environment.rules.schemes.order(for: challenger) == nil, let best = open.first,
@@ -112,8 +112,8 @@ struct LoginResolution: Sendable {
                 own.provenAt = accepted.provenAt
                 return attempt(own, for: asked, in: space, question, &context)
             }
-            let key = search.situation.queueKey(for: space, .own, scope: asked.scope, context)
-            guard search.situation.leases.take(key, &context) else { return .wait(question, .queue(key)) }
+            let key = search.hopState.queueKey(for: space, .own, scope: asked.scope, context)
+            guard search.hopState.leases.take(key, &context) else { return .wait(question, .queue(key)) }
             return attempt(own, for: asked, in: space, question, &context)
         }
         return accepted.map { attempt($0, for: asked, in: space, question, &context) }
@@ -126,17 +126,18 @@ struct LoginResolution: Sendable {
         _ context: inout FetchContext
     ) -> Resolution {
         let challenger = Challenger(space)
-        let respondent = search.situation.nextRespondent(after: question.declined, in: space)
-        guard respondent != nil || search.situation.mayUseStorage(for: space, context) && !question.declined.isAbandoned
+        let respondent = search.hopState.nextRespondent(after: question.declined, in: space)
+        guard
+            respondent != nil || search.hopState.allowsStorageNow(for: space, context) && !question.declined.isAbandoned
         else {
             return .endUnanswered(question)
         }
-        let key = search.situation.queueKey(for: space, .find, scope: asked.scope, context)
-        guard search.situation.leases.take(key, &context) else { return .wait(question, .queue(key)) }
-        if search.situation.mayUseStorage(for: space, context), search.keyringItems(at: challenger, context) == nil,
+        let key = search.hopState.queueKey(for: space, .find, scope: asked.scope, context)
+        guard search.hopState.leases.take(key, &context) else { return .wait(question, .queue(key)) }
+        if search.hopState.allowsStorageNow(for: space, context), search.keyringItems(at: challenger, context) == nil,
             context.keyring.shouldQuery(now: context.now)
         {
-            search.situation[challenger].keyringItems = .init(mark: context.forgets.mark)
+            search.hopState[challenger].keyringItems = .init(mark: context.forgets.mark)
             return .lookUp(question, KeyringAttributes.queries(for: challenger))
         }
         var stored = search.storedCandidate(for: asked, in: space, context)
@@ -144,7 +145,7 @@ struct LoginResolution: Sendable {
             if let query = search.netrcQuery(for: asked, in: space, context),
                 search.netrcLogins(at: challenger, context) == nil
             {
-                search.situation[challenger].netrcLogins = .init(mark: context.forgets.mark)
+                search.hopState[challenger].netrcLogins = .init(mark: context.forgets.mark)
                 return .readNetrc(question, query)
             }
             stored = search.netrcCandidate(for: asked, in: space, context)
@@ -183,7 +184,7 @@ struct LoginResolution: Sendable {
     ) -> Resolution {
         // Consent is requested before the attempt begins. Otherwise fetches that wait for its verdict would wait for a
         // person.
-        if let step = search.situation.confirm(candidate, in: space, question, &context) { return step }
+        if let step = search.hopState.confirm(candidate, in: space, question, &context) { return step }
         var candidate = candidate
         candidate.mark = candidate.mark ?? context.forgets.mark
         let attempt = Attempt(asked, space, candidate)
@@ -202,7 +203,7 @@ struct LoginResolution: Sendable {
         _ candidate: Candidate, for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question
     ) -> Resolution {
         var candidate = candidate
-        candidate.steering = search.situation.steering(to: Challenger(space))
+        candidate.steering = search.hopState.steering(to: Challenger(space))
         var attempt = Attempt(asked, space, candidate)
         // guard: ticket-bound
         if space.proxyType == nil { attempt.serverEndPoint = question.response?.serverEndPoint }
@@ -219,7 +220,7 @@ struct LoginResolution: Sendable {
         guard let asked = question.asked,
             var candidate = candidate(with: credential, from: source, isShared: isShared, question, context)
         else { return nil }
-        let space = asked.protectionSpace(at: search.situation.challenger(of: question))
+        let space = asked.protectionSpace(at: search.hopState.challenger(of: question))
         candidate.provenAt =
             context.session.provenAt(credential, for: space, owner: candidate.partition) ?? context.now
         return attempt(candidate, for: asked, in: space, question, &context)
@@ -246,10 +247,10 @@ struct LoginResolution: Sendable {
         guard case .login(let offers, _) = question.kind, let asked = question.asked else { return nil }
         let space = asked.protectionSpace(at: offers.challenger)
         let own = search.ownCandidate(for: asked, in: space, context)
-        guard own != nil || isShared, search.situation.mayUse(own?.source ?? source, for: space, context),
+        guard own != nil || isShared, search.hopState.mayUse(own?.source ?? source, for: space, context),
             intent.access.subject == nil || own != nil || [.client, .agent].contains(source),
-            !search.situation[offers.challenger].hasRefused(credential, in: space),
-            !search.situation[offers.challenger].tokens.isTooNarrow(credential, for: asked),
+            !search.hopState[offers.challenger].hasRefused(credential, in: space),
+            !search.hopState[offers.challenger].tokens.isTooNarrow(credential, for: asked),
             asked.canCarry(credential, at: offers.challenger),
             own != nil || !search.isDowngrade(asked, offers.challenger, context),
             search.problem(with: credential, at: offers.challenger, context) == nil,  // guard: waiting-fetch-path
@@ -267,20 +268,20 @@ struct LoginResolution: Sendable {
     ) {
         guard context.refusals.lastNumber > intent.refusalBaseline else { return }
         let challenger = Challenger(space)
-        let key = search.situation.queueKey(for: space, .find, scope: asked.scope, context)
+        let key = search.hopState.queueKey(for: space, .find, scope: asked.scope, context)
         for refusal in context.refusals.since(intent.refusalBaseline, at: challenger)
         where refusal.key.space == space {
             let isOwn = [search.ownCandidate(for: asked, in: space, context), deferred].contains {
                 $0?.credential.isSame(as: refusal.credential) ?? false
             }
             guard refusal.key == key || isOwn && refusal.key.steering == key.steering,
-                !search.situation[challenger].hasRefused(refusal.credential, in: space)
+                !search.hopState[challenger].hasRefused(refusal.credential, in: space)
             else {
                 continue
             }
             let candidate = Candidate(
                 credential: refusal.credential, source: refusal.source, partition: intent.access.partition)
-            search.situation[challenger].recordRefusal(of: Attempt(asked, space, candidate))
+            search.hopState[challenger].recordRefusal(of: Attempt(asked, space, candidate))
         }
     }
 }

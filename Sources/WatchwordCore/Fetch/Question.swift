@@ -77,7 +77,7 @@ struct Question: Sendable {
 }
 
 /// The step with which a waiting fetch continues.
-enum Paused: Sendable {
+enum WaitingStep: Sendable {
     case question(Question)
     /// A request with a login to this side.
     case request(Side)

@@ -3,7 +3,7 @@ internal import WatchwordProtocol
 /// The current request, its proxy, and the redirects followed so far (SEMANTICS rule 23).
 struct RedirectChain: Sendable {
     /// The next hop of a redirect, or the reason why none is followed.
-    enum Lead: Sendable {
+    enum RedirectOutcome: Sendable {
         /// The response is not a redirect, or redirects are not followed.
         case nowhere
         case onward(HopRequest)
@@ -105,7 +105,7 @@ struct RedirectChain: Sendable {
     }
 
     /// Returns where a response leads, and counts the redirect if it is one.
-    mutating func lead(of response: TransferResponse, _ hosts: HostRules) -> Lead {
+    mutating func redirectOutcome(of response: TransferResponse, _ hosts: HostRules) -> RedirectOutcome {
         guard intent.plan.maxRedirects > 0 else { return .nowhere }
         do throws(FetchFailure) {
             let next = try RedirectPolicy.next(

@@ -6,7 +6,7 @@ enum Resolution: Sendable {
     case send
     case ask(Question, Respondent, Challenge.AnswerProblem?)
     case consult(Consultation, Question)
-    case confirm(Question, GrantBook.Use, ConsentRequest)
+    case confirm(Question, ConsentBook.Use, ConsentRequest)
     case lookUp(Question, [[ExactText: ExactText]])
     case readNetrc(Question, NetrcQuery)
     case obtainToken(Question, TokenQuery)

@@ -12,7 +12,7 @@ public struct SentRequest: Sendable, Equatable {
     public var login: FetchRunResult.Authentication?
     public var proxyLogin: FetchRunResult.Authentication?
 
-    init(_ request: SharedRequest, _ outgoing: Outgoing) {
+    init(_ request: SharedRequest, _ outgoing: RequestLogins) {
         method = request.method
         url = request.url.text
         target = request.target

@@ -39,8 +39,8 @@ struct TokenSearch: Sendable, Equatable {
     func isTooNarrow(_ token: LoginCredential, for challenge: AnswerableChallenge) -> Bool {
         tooNarrow.contains { known in
             guard challenge.authenticationMethod == .bearer, known.realm == challenge.realm else { return false }
-            let isMeant = known.scope.map { challenge.scope?.covers($0) ?? false } ?? true
-            return isMeant && known.credential.isSame(as: token)
+            let matches = known.scope.map { challenge.scope?.covers($0) ?? false } ?? true
+            return matches && known.credential.isSame(as: token)
         }
     }
 }

@@ -89,9 +89,9 @@ extension TokenMachine {
         switch try TokenReply(try reply.get(), from: login.server.issuer) {
         case .token(let token):
             if let nonce = login.nonce {
-                let isMeant = token.identity?.isFor(
+                let matches = token.identity?.isFor(
                     login.server, client: login.client.id, nonce: nonce, sinceEpoch: clock.sinceEpoch)
-                guard isMeant == true else {
+                guard matches == true else {
                     throw .login(at: login.server.issuer, "its ID token is not for this login")
                 }
             }

@@ -71,8 +71,8 @@ extension TokenMachine {
 
     // MARK: Grants
 
-    var key: TokenGrant.Key {
-        TokenGrant.Key(resource: rule.resource, issuer: server?.issuer ?? "", clientID: rule.clientID ?? "")
+    var key: OAuthGrant.Key {
+        OAuthGrant.Key(resource: rule.resource, issuer: server?.issuer ?? "", clientID: rule.clientID ?? "")
     }
 
     private mutating func lookUp(tried: Secret?) -> [Command] {
@@ -81,7 +81,7 @@ extension TokenMachine {
     }
 
     /// - Parameter tried: a refresh token that the server has refused.
-    mutating func found(_ grant: TokenGrant?, tried: Secret?, _ clock: Clock) throws(FetchFailure) -> [Command] {
+    mutating func found(_ grant: OAuthGrant?, tried: Secret?, _ clock: Clock) throws(FetchFailure) -> [Command] {
         self.grant = grant
         if grant != nil, !query.isConsented { return finish(.needsConsent) }
         guard let grant, grant.refresh != tried else {
@@ -111,7 +111,7 @@ extension TokenMachine {
         "slow_down",
     ]
 
-    mutating func refreshed(_ grant: TokenGrant, _ reply: OAuthReply, _ clock: Clock) throws(FetchFailure) -> [Command]
+    mutating func refreshed(_ grant: OAuthGrant, _ reply: OAuthReply, _ clock: Clock) throws(FetchFailure) -> [Command]
     {
         switch try TokenReply(reply, from: grant.key.issuer) {
         case .token(let token): return try use(token, previous: grant, clock)
@@ -185,7 +185,7 @@ extension TokenMachine {
     /// Ends with a token. A refresh token is stored before the access token is used, because the server may have invalidated
     /// the previous one.
     mutating func use(
-        _ token: IssuedToken, previous: TokenGrant?, visit: Int? = nil, _ clock: Clock
+        _ token: IssuedToken, previous: OAuthGrant?, visit: Int? = nil, _ clock: Clock
     ) throws(FetchFailure) -> [Command] {
         guard !token.isBound || prover != nil else {
             throw .login(at: key.issuer, "it sent a token that is bound to another key")
@@ -214,7 +214,7 @@ extension TokenMachine {
             if case .failed = outcome { isDenied = rule.flow != .clientCredentials }
             return finish(outcome, visit: visit)
         }
-        var grant = TokenGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)
+        var grant = OAuthGrant(key, scopes: granted.united(with: []), refresh: refresh, registered: registered)
         grant.access = token.access
         grant.proofKey = prover?.key
         // A renewal requests no scopes.

@@ -10,7 +10,7 @@ public struct TokenMachine: Sendable {
         /// The outcome of the last `send`.
         case replied(Result<OAuthReply, FetchFailure>)
         /// The result of the last `lookUp`.
-        case found(TokenGrant?)
+        case found(OAuthGrant?)
         /// The last `store` has ended, successfully or not.
         case stored
         /// The outcome of the last `listen`: the host and port, or the reason why there is none.
@@ -24,10 +24,10 @@ public struct TokenMachine: Sendable {
     public enum Command: Sendable, Equatable {
         case send(OAuthRequest)
         /// Read the grant.
-        case lookUp(TokenGrant.Key)
+        case lookUp(OAuthGrant.Key)
         /// Store the grant, replacing the previous one.
-        case store(TokenGrant)
-        case forget(TokenGrant.Key)
+        case store(OAuthGrant)
+        case forget(OAuthGrant.Key)
         /// Accept requests of a browser of this user, at this port or any.
         case listen(port: Int?)
         /// Tell the waiting fetches that a person has to log in.
@@ -52,7 +52,7 @@ public struct TokenMachine: Sendable {
         case findingIssuer(next: [FetchURL])
         case findingServer(issuer: String, next: [FetchURL])
         case lookingUp(tried: Secret?)
-        case refreshing(TokenGrant)
+        case refreshing(OAuthGrant)
         case requesting
         case listening
         case registering(address: String)
@@ -74,7 +74,7 @@ public struct TokenMachine: Sendable {
     var server: AuthorizationServer?
     var target: TokenTarget
     /// The grant whose renewal the server has refused without a reason. It is replaced by the next login.
-    var grant: TokenGrant?
+    var grant: OAuthGrant?
     var registered: OAuthClient?
     /// Makes the proofs for tokens that are bound to a key; `nil` if the server does not offer that.
     var prover: TokenProver?

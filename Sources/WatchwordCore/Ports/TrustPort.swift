@@ -1,5 +1,5 @@
 /// The file of permanently trusted certificate keys. It contains no secrets: servers send these keys to every client.
-public protocol TrustPort: LastingPort {
+public protocol TrustPort: DurableStore {
     /// Returns the stored keys; empty if there are none or if they cannot be read.
     func trustedKeys() -> [TrustedKey]
 

@@ -41,7 +41,7 @@ public struct AuthenticationQueues: Sendable {
     }
 
     /// A result that the waiting fetches may use as well.
-    enum Found: Sendable, Equatable {
+    enum SharedDecision: Sendable, Equatable {
         case login(LoginCredential, CredentialSource)
         case trust(TrustDecision)
         case certificate(CertificateCredential, CredentialSource)
@@ -68,7 +68,7 @@ public struct AuthenticationQueues: Sendable {
     /// The result with which a fetch releases its lease.
     enum Outcome: Sendable, Equatable {
         /// The server accepted the credential, or a respondent decided to trust a server certificate.
-        case accepted(Found)
+        case accepted(SharedDecision)
         /// The answer `continue`: the fetches proceed without logging in.
         case proceed
         /// The answer `cancel`.
@@ -85,7 +85,7 @@ public struct AuthenticationQueues: Sendable {
         case lease
         /// Another fetch's result was accepted. Unless `isShared`, only a fetch that has the same credential itself may
         /// use it.
-        case accepted(Found, isShared: Bool)
+        case accepted(SharedDecision, isShared: Bool)
         case proceed
         /// The question was cancelled: by its client for that client's fetches, or by an agent for all waiting fetches.
         /// `isOwn`: the waiting fetch belongs to the same client as the fetch with the question.
@@ -142,7 +142,7 @@ public struct AuthenticationQueues: Sendable {
     var isEmpty: Bool { queues.isEmpty }
 
     /// The result of `take`.
-    enum Taking: Sendable, Equatable {
+    enum LeaseResult: Sendable, Equatable {
         case taken
         /// The fetch was enqueued.
         case queued
@@ -152,7 +152,7 @@ public struct AuthenticationQueues: Sendable {
 
     /// Acquires the lease if it is free or already held by `fetch`; otherwise enqueues the fetch, unless a person is
     /// being asked and the fetch does not wait for people.
-    mutating func take(_ key: Key, for fetch: FetchID, of client: Client, waitsForPeople: Bool = true) -> Taking {
+    mutating func take(_ key: Key, for fetch: FetchID, of client: Client, waitsForPeople: Bool = true) -> LeaseResult {
         guard let queue = queues[key] else {
             queues[key] = Queue(holder: fetch, client: client)
             return .taken
@@ -344,7 +344,7 @@ public struct AuthenticationQueues: Sendable {
     }
 }
 
-extension AuthenticationQueues.Found {
+extension AuthenticationQueues.SharedDecision {
     /// Whether the result may also serve waiting fetches of programs that were not asked (SEMANTICS rule 17).
     fileprivate var isForAll: Bool {
         switch self {

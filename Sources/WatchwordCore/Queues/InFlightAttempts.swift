@@ -114,11 +114,11 @@ struct InFlightAttempts: Sendable {
 
     private mutating func end(
         by fetch: FetchID, at challenger: Challenger, _ verdict: Verdict, _ now: Duration,
-        where isMeant: (Login) -> Bool
+        where matches: (Login) -> Bool
     ) -> [Woken] {
         let isFull = attempts.count > Limits.idleAttemptWindows
         let (woken, isOver) = attempts.change(at: challenger) { attempts -> ([Woken], Bool) in
-            let meant = attempts.firstIndex { $0.window.hasSent(fetch) && isMeant($0.login) }
+            let meant = attempts.firstIndex { $0.window.hasSent(fetch) && matches($0.login) }
             let woken = meant.map { attempts.end(fetch, at: $0, verdict, isFull: isFull, now) } ?? []
             return (woken, !attempts.contains { $0.window.hasSent(fetch) })
         }

@@ -22,10 +22,10 @@ extension SessionCache {
     /// Returns the staged credential that ranks first for this space.
     func stagedCredential(
         for space: ProtectionSpace, user: Account?, owner: Partition? = nil, path: ExactText = "/", now: Duration,
-        where isMeant: (SpacePattern) -> Bool = { _ in true }
+        where matches: (SpacePattern) -> Bool = { _ in true }
     ) -> LoginCredential? {
         let fitting = waiting(for: space, owner: owner, path: path, now: now).filter {
-            isMeant($0.pattern) && (user?.admits($0.credential.account) ?? true)
+            matches($0.pattern) && (user?.admits($0.credential.account) ?? true)
         }
         return fitting.min { $0.precedes($1) }?.credential
     }
@@ -73,20 +73,20 @@ extension SessionCache {
                 return false
             }
             let (own, others) = (entry.credential.pathLength, one.credential.pathLength)
-            return own == others ? one.standing.precedes(entry.standing) : own < others
+            return own == others ? one.rank.precedes(entry.rank) : own < others
         }
     }
 
     /// Returns all credentials with the narrowest path for exactly this space, and their numbers: accepted ones, then
-    /// staged ones whose pattern satisfies `isMeant`.
+    /// staged ones whose pattern satisfies `matches`.
     func choices(
         for space: ProtectionSpace, user: Account?, owner: Partition?, at challenger: Challenger, path: ExactText,
-        now: Duration, where isMeant: (SpacePattern) -> Bool
+        now: Duration, where matches: (SpacePattern) -> Bool
     ) -> [(number: Int, credential: LoginCredential)] {
         let accepted = accepted.list(at: challenger, of: owner, path: path).filter {
             $0.space == space && isValid($0, now)
         }
-        let waiting = waiting(for: space, owner: owner, path: path, now: now).filter { isMeant($0.pattern) }
+        let waiting = waiting(for: space, owner: owner, path: path, now: now).filter { matches($0.pattern) }
         let all = accepted.map { ($0.number, $0.credential) } + waiting.map { ($0.number, $0.credential) }
         let named = all.filter { user?.admits($0.1.account) ?? true }
         let narrowest = named.map(\.1.pathLength).max()
@@ -121,7 +121,7 @@ extension SessionCache {
         }
         let narrowest = waiting.map(\.credential.pathLength).max()
         let untried = waiting.filter { $0.credential.pathLength == narrowest }
-            .min { $0.standing.precedes($1.standing) }?.credential
+            .min { $0.rank.precedes($1.rank) }?.credential
         let best = fitting.max { ($0.matchLength(of: path) ?? -1) < ($1.matchLength(of: path) ?? -1) }?.credential
         let chosen =
             best.map { best in untried.flatMap { $0.pathLength > best.pathLength ? $0 : nil } ?? best } ?? untried
@@ -196,7 +196,7 @@ extension SessionCache {
         }
         // A credential for a narrower path precedes one for the whole server (SEMANTICS rule 18).
         let narrowest = fitting.map(\.credential.pathLength).max()
-        return fitting.filter { $0.credential.pathLength == narrowest }.min { $0.standing.precedes($1.standing) }
+        return fitting.filter { $0.credential.pathLength == narrowest }.min { $0.rank.precedes($1.rank) }
     }
 
     /// Returns the credential for exactly this space if its refusal is doubtful (see `SessionEntry.isDoubted`).
@@ -218,7 +218,7 @@ extension SessionCache {
     }
 
     /// Whether `holder` has provided exactly this credential to the shared partition.
-    func wasProvided(_ credential: LoginCredential, for space: ProtectionSpace, by holder: GrantBook.Holder) -> Bool {
+    func wasProvided(_ credential: LoginCredential, for space: ProtectionSpace, by holder: ConsentBook.Holder) -> Bool {
         accepted.entries(with: credential, for: space, owner: nil).contains { entry in
             entry.providers.contains { $0.isSame(as: holder) }
         }
@@ -237,11 +237,11 @@ extension SessionCache {
             $0.pattern == entry.pattern && $0.owner == entry.owner && $0.credential.isForSamePart(as: entry.credential)
                 && isValid($0, now)
         }
-        guard !equals.contains(where: { $0.standing.precedes(entry.standing) }) else { return false }
+        guard !equals.contains(where: { $0.rank.precedes(entry.rank) }) else { return false }
         return !accepted.list(at: Challenger(entry.pattern), of: entry.owner).contains {
             entry.pattern.matches($0.space) && isValid($0, now) && $0.credential.form == entry.credential.form
                 && $0.credential.isForSamePart(as: entry.credential)
-                && ($0.credential.account == entry.credential.account || $0.standing.precedes(entry.standing))
+                && ($0.credential.account == entry.credential.account || $0.rank.precedes(entry.rank))
         }
     }
 

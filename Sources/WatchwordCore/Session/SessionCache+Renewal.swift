@@ -3,12 +3,12 @@ internal import WatchwordProtocol
 /// Tokens that the broker renews before they expire.
 extension SessionCache {
     /// Returns when a token was last used; `nil` if it is not in the session.
-    func lastUse(of token: TokenMark) -> Duration? {
+    func lastUse(of token: TokenDigest) -> Duration? {
         accepted[.server(token.origin)].lazy.filter { token.matches($0.credential) }.map(\.lastUse).max()
     }
 
     /// Returns the numbers of the entries with this token.
-    func numbers(of token: TokenMark) -> Set<Int> {
+    func numbers(of token: TokenDigest) -> Set<Int> {
         Set(accepted[.server(token.origin)].lazy.filter { token.matches($0.credential) }.map(\.number))
             .union(staged.all.filter { token.matches($0.credential) }.map(\.number))
     }
@@ -19,7 +19,7 @@ extension SessionCache {
     }
 
     /// Replaces a token by its successor, wherever it was accepted.
-    mutating func replace(_ token: TokenMark, with next: LoginCredential) {
+    mutating func replace(_ token: TokenDigest, with next: LoginCredential) {
         guard next.secret.isLocked else { return }
         changeAccepted { entry in
             guard token.matches(entry.credential) else { return }

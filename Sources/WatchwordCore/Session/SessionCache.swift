@@ -38,7 +38,7 @@ public struct SessionCache: Sendable {
     @discardableResult
     mutating func remember(
         _ credential: LoginCredential, for space: ProtectionSpace, owner: Partition? = nil,
-        by provider: GrantBook.Holder? = nil, path: ExactText, digest: DigestChallenge?, isProven: Bool = true,
+        by provider: ConsentBook.Holder? = nil, path: ExactText, digest: DigestChallenge?, isProven: Bool = true,
         sentAt: Duration? = nil, now: Duration
     ) -> Bool {
         guard credential.secret.isLocked else { return false }  // guard: remember-locked-memory
@@ -74,8 +74,8 @@ public struct SessionCache: Sendable {
                 number: lastNumber, space: space, owner: owner, credential: credential,
                 directories: directory.map { [$0] } ?? [],
                 digest: digest, since: now, lastUse: now,
-                standing: previous?.standing
-                    ?? standing(of: credential, for: space, owner) ?? Standing(place: lastNumber))
+                rank: previous?.rank
+                    ?? rank(of: credential, for: space, owner) ?? Rank(place: lastNumber))
         }
         entry.recordProvider(provider)
         if isProven { entry.provenAt = sentAt ?? now }
@@ -124,7 +124,7 @@ public struct SessionCache: Sendable {
         let replaced = supersede(with: credential, for: pattern, owner: owner)
         let entry = StagedCredential(
             number: lastNumber, pattern: pattern, owner: owner, credential: credential, since: now,
-            standing: previous?.standing ?? replaced ?? Standing(place: lastNumber))
+            rank: previous?.rank ?? replaced ?? Rank(place: lastNumber))
         if let index {
             staged[challenger][index] = entry
         } else {
@@ -134,32 +134,32 @@ public struct SessionCache: Sendable {
     }
 
     /// Removes the credentials of the same account in the spaces of `pattern`, because a newer one was stored
-    /// (SEMANTICS rule 18). Returns the highest standing among the removed ones.
+    /// (SEMANTICS rule 18). Returns the highest rank among the removed ones.
     @discardableResult
     mutating func supersede(
         with credential: LoginCredential, for pattern: SpacePattern, owner: Partition?
-    ) -> Standing? {
-        var standing: Standing?
+    ) -> Rank? {
+        var rank: Rank?
         accepted[Challenger(pattern)].removeAll { entry in
             guard pattern.matches(entry.space), entry.owner == owner, entry.credential.form == credential.form,
                 entry.credential.account == credential.account, entry.credential.hasPath(of: credential),
                 !entry.credential.isWhole(credential)
             else { return false }
-            if standing.map(entry.standing.precedes) ?? true { standing = entry.standing }
+            if rank.map(entry.rank.precedes) ?? true { rank = entry.rank }
             return true
         }
-        return standing
+        return rank
     }
 
-    /// Returns the standing of the credential of the same account that is staged for this space.
-    private func standing(
+    /// Returns the rank of the credential of the same account that is staged for this space.
+    private func rank(
         of credential: LoginCredential, for space: ProtectionSpace, _ owner: Partition?
-    ) -> Standing? {
+    ) -> Rank? {
         let own = staged[Challenger(space)].filter {
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.account == credential.account
                 && $0.credential.isForSamePart(as: credential)
         }
-        return own.map(\.standing).min { $0.precedes($1) }
+        return own.map(\.rank).min { $0.precedes($1) }
     }
 
     /// Whether exactly this credential was staged, so that its first use is not reported as new.
@@ -184,16 +184,16 @@ public struct SessionCache: Sendable {
 
     /// Marks entry `number` as preferred, and no other of the same path in these spaces.
     private mutating func mark(
-        _ number: Int, beside chosen: LoginCredential, _ owner: Partition?, where isMeant: (SpacePattern) -> Bool
+        _ number: Int, beside chosen: LoginCredential, _ owner: Partition?, where matches: (SpacePattern) -> Bool
     ) {
         staged.changeAll { entry in
-            if entry.owner == owner, isMeant(entry.pattern), entry.credential.isForSamePart(as: chosen) {
-                entry.standing.isPreferred = entry.number == number
+            if entry.owner == owner, matches(entry.pattern), entry.credential.isForSamePart(as: chosen) {
+                entry.rank.isPreferred = entry.number == number
             }
         }
         changeAccepted { entry in
-            if entry.owner == owner, isMeant(SpacePattern(entry.space)), entry.credential.isForSamePart(as: chosen) {
-                entry.standing.isPreferred = entry.number == number
+            if entry.owner == owner, matches(SpacePattern(entry.space)), entry.credential.isForSamePart(as: chosen) {
+                entry.rank.isPreferred = entry.number == number
             }
         }
     }
@@ -245,10 +245,10 @@ public struct SessionCache: Sendable {
     }
 
     /// Removes the matching credentials and returns their number.
-    mutating func forget(where isMeant: (SessionListing) -> Bool) -> Int {
+    mutating func forget(where matches: (SessionListing) -> Bool) -> Int {
         let before = count + staged.count
-        accepted.removeAll { isMeant(SessionListing($0.value)) }
-        staged.removeAll { isMeant(SessionListing($0)) }
+        accepted.removeAll { matches(SessionListing($0.value)) }
+        staged.removeAll { matches(SessionListing($0)) }
         return before - count - staged.count
     }
 

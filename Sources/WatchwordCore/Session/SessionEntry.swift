@@ -9,7 +9,7 @@ struct SessionEntry: Sendable {
     let owner: Partition?
     var credential: LoginCredential
     /// The token before the last renewal. Fetches may still use it.
-    var former: TokenMark?
+    var former: TokenDigest?
     /// The directories in or below which the credential was accepted. For Basic they are the whole scope (RFC 7617
     /// section 2.2). Digest is valid for its `domain`, or else for the whole server (RFC 7616 section 3.3); for Digest
     /// the directories only decide which space fits better.
@@ -28,14 +28,14 @@ struct SessionEntry: Sendable {
     /// there without one. An acceptance there ends this.
     private(set) var withheld: [ExactText] = []
     /// The programs that provided this credential and need no consent for it.
-    var providers: [GrantBook.Holder] = []
-    var standing: Standing
+    var providers: [ConsentBook.Holder] = []
+    var rank: Rank
 
     var challenger: Challenger { Challenger(space) }
 
     var isHandshake: Bool { space.authenticationMethod == .ntlm || space.authenticationMethod == .negotiate }
 
-    mutating func recordProvider(_ holder: GrantBook.Holder?) {
+    mutating func recordProvider(_ holder: ConsentBook.Holder?) {
         guard let holder, !providers.contains(where: { $0.isSame(as: holder) }) else { return }
         providers = providers.suffix(SessionLimits.providers - 1) + [holder]
     }
@@ -64,7 +64,7 @@ extension SessionEntry {
     }
 
     /// Replaces a token by its successor.
-    mutating func replace(_ token: TokenMark, with next: LoginCredential) {
+    mutating func replace(_ token: TokenDigest, with next: LoginCredential) {
         (credential, former, withheld) = (next, token, [])
     }
 }
@@ -95,16 +95,16 @@ struct StagedCredential: Sendable {
     let owner: Partition?
     let credential: LoginCredential
     let since: Duration
-    var standing: Standing
+    var rank: Rank
 
     /// Whether this credential ranks before `other`: by the narrower path, then as the chosen default, then by the more
-    /// exact pattern, then by its position (`Standing.place`).
+    /// exact pattern, then by its position (`Rank.place`).
     func precedes(_ other: StagedCredential) -> Bool {
         let (own, others) = (credential.pathLength, other.credential.pathLength)
         if own != others { return own > others }
-        if standing.isPreferred != other.standing.isPreferred { return standing.isPreferred }
+        if rank.isPreferred != other.rank.isPreferred { return rank.isPreferred }
         if pattern.exactness != other.pattern.exactness { return pattern.exactness > other.pattern.exactness }
-        return standing.precedes(other.standing)
+        return rank.precedes(other.rank)
     }
 }
 

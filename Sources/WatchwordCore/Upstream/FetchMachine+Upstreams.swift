@@ -23,14 +23,14 @@ extension FetchMachine {
             }
         } else if failure.cause == .proxyRefused(status: nil), route?.endpoint.type != .socks {
             // The proxy may have ended the connection because of this server.
-            logins.search.situation.chain.excludeDirect()  // guard: failover-refusal-not-direct
+            logins.search.hopState.chain.excludeDirect()  // guard: failover-refusal-not-direct
         } else {
             return nil
         }
         // guard: failover-sends-nothing-twice
         guard !failure.hasSentRequest || isRepeatable, !body.isSpent else { return nil }
-        guard logins.search.situation.chain.chooseNextRoute() else { return nil }
-        logins.search.situation.leases.releaseAll(&context)
+        guard logins.search.hopState.chain.chooseNextRoute() else { return nil }
+        logins.search.hopState.leases.releaseAll(&context)
         return enterRoute(isOther: true, from: chain.origin, &context, events: [])
     }
 

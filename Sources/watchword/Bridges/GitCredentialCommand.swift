@@ -161,7 +161,7 @@ private struct GitHelper {
         // Session credentials come first, because on release they take precedence over the keyring's and hide them.
         let isOfSession = { (credential: JSON) in credential["source"]?.string == CredentialSource.session.rawValue }
         for credential in own.filter(isOfSession) + own.filter({ !isOfSession($0) }) {
-            guard let id = credential["id"]?.string.flatMap(CredentialID.init), try isMeant(credential) else {
+            guard let id = credential["id"]?.string.flatMap(CredentialID.init), try matches(credential) else {
                 continue
             }
             try connection.call(CredentialForget.id(id))
@@ -205,7 +205,7 @@ private struct GitHelper {
     private func secret(_ value: JSON?) -> Secret? { value?.withUTF8 { Secret(copying: $0) } }
 
     /// Whether git's description is about this login, and not about another login of the user for another realm or path.
-    private func isMeant(_ credential: JSON) throws(ClientFailure) -> Bool {
+    private func matches(_ credential: JSON) throws(ClientFailure) -> Bool {
         guard let refused = description.password else { return true }
         guard let space = try? SpacePattern(credential["protectionSpace"]),
             let found = try released(space, of: credential["user"]?.exactText, path: credential["path"]?.exactText),

@@ -19,7 +19,7 @@ final class Stage {
     static let tool = Subject(.exe, "/usr/bin/tool", file: Subject.File(inode: 2, changed: 1), isSystemFile: true)
 
     init(
-        hasKeyring: Bool = false, grants: (any GrantPort)? = nil, upstreams: (any UpstreamPort)? = nil,
+        hasKeyring: Bool = false, consents: (any ConsentPort)? = nil, upstreams: (any UpstreamPort)? = nil,
         change: (inout BrokerOptions) -> Void = { _ in }
     ) {
         var options = BrokerOptions(version: "test")
@@ -28,7 +28,7 @@ final class Stage {
         var log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         log.logLevel = .critical
         broker = Broker(
-            loop: loop, transfers: transfers, keyring: hasKeyring ? keyring : nil, grants: grants, audit: audit,
+            loop: loop, transfers: transfers, keyring: hasKeyring ? keyring : nil, consents: consents, audit: audit,
             upstreams: upstreams, clock: clock,
             options: options, log: log)
         broker.watchKeyring()

@@ -105,7 +105,7 @@ struct TokenRun {
     mutating func findServer(_ change: JSON = [:]) { reply(serverMetadata.adding(change)) }
 
     /// Finds the server and this grant.
-    mutating func find(_ grant: TokenGrant?, server change: JSON = [:]) {
+    mutating func find(_ grant: OAuthGrant?, server change: JSON = [:]) {
         findServer(change)
         handle(.found(grant))
     }
@@ -153,7 +153,7 @@ struct TokenRun {
         commands.lazy.compactMap { if case .ask(let login) = $0 { login } else { nil } }.first
     }
 
-    var stored: TokenGrant? {
+    var stored: OAuthGrant? {
         commands.lazy.compactMap { if case .store(let grant) = $0 { grant } else { nil } }.first
     }
 
@@ -163,11 +163,11 @@ struct TokenRun {
 }
 
 /// A grant for the rule of `TokenRun`.
-func grant(_ refresh: String = "r1", _ scopes: [String] = ["read"], change: (inout TokenGrant) -> Void = { _ in })
-    -> TokenGrant
+func grant(_ refresh: String = "r1", _ scopes: [String] = ["read"], change: (inout OAuthGrant) -> Void = { _ in })
+    -> OAuthGrant
 {
-    let key = TokenGrant.Key(resource: "https://api.example/v1", issuer: "https://as.example", clientID: "me")
-    var grant = TokenGrant(key, scopes: scopes, refresh: secret(refresh), registered: nil)
+    let key = OAuthGrant.Key(resource: "https://api.example/v1", issuer: "https://as.example", clientID: "me")
+    var grant = OAuthGrant(key, scopes: scopes, refresh: secret(refresh), registered: nil)
     change(&grant)
     return grant
 }

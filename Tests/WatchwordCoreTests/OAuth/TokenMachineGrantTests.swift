@@ -9,7 +9,7 @@ import WatchwordProtocol
     private let fresh: JSON = ["access_token": "a2", "refresh_token": "r2", "expires_in": 60]
 
     /// Returns a run that renews `grant`.
-    private func renewing(_ found: TokenGrant = grant(), mayAsk: Bool = true) throws -> TokenRun {
+    private func renewing(_ found: OAuthGrant = grant(), mayAsk: Bool = true) throws -> TokenRun {
         var run = try TokenRun(mayAsk: mayAsk)
         run.find(found)
         return run
@@ -184,7 +184,7 @@ import WatchwordProtocol
 
     // MARK: Scopes
 
-    private func insufficient(_ wanted: [String], _ found: TokenGrant?, configured: [String] = ["read"]) throws
+    private func insufficient(_ wanted: [String], _ found: OAuthGrant?, configured: [String] = ["read"]) throws
         -> TokenRun
     {
         var run = try TokenRun {

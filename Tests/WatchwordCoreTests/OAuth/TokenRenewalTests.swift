@@ -11,8 +11,8 @@ import WatchwordProtocol
         return credential
     }
 
-    private func mark(_ text: String, _ url: String = "https://api.example") throws -> TokenMark {
-        TokenMark(secret(text), for: try FetchURL(url).origin)
+    private func mark(_ text: String, _ url: String = "https://api.example") throws -> TokenDigest {
+        TokenDigest(secret(text), for: try FetchURL(url).origin)
     }
 
     /// Returns a run in which a fetch has used the token at the time 10.

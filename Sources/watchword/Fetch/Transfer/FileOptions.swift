@@ -94,7 +94,7 @@ struct FileOptions: ParsableArguments {
         // If the file cannot be opened, messages remain on standard error, as in curl.
         if access(stderr, F_OK) != 0, errno == ELOOP { return Self.reportUnwritable(stderr) }
         let file = try ResponseOutput.target(of: stderr)
-        let isPipe = FoundFile.isPipe(stderr)
+        let isPipe = ExistingFile.isPipe(stderr)
         if !isPipe, access(file, W_OK) == 0, !ResponseOutput.isSpecial(stderr) { _ = try ReplacedFile(file) }
         let descriptor =
             isPipe ? try SpecialFile.open(stderr) : open(stderr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)

@@ -35,7 +35,7 @@ final class PartialFile {
     /// Opens the file and locks it against other fetches.
     private static func open(_ path: String) throws -> (descriptor: Int32, sizeBytes: Int) {
         while true {
-            guard let (descriptor, facts) = try FoundFile.open(path, O_RDWR | O_CREAT) else { continue }
+            guard let (descriptor, facts) = try ExistingFile.open(path, O_RDWR | O_CREAT) else { continue }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 close(descriptor)
                 printError("another fetch is writing \(path); wait for it, or use another name")
@@ -52,7 +52,7 @@ final class PartialFile {
     }
 
     private static func read(_ path: String) throws -> String? {
-        guard let (file, _) = try FoundFile.open(path, O_RDONLY) else { return nil }
+        guard let (file, _) = try ExistingFile.open(path, O_RDONLY) else { return nil }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: longestValidator)
         let count = Glibc.read(file, &bytes, bytes.count)

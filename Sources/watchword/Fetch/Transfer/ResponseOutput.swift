@@ -66,7 +66,7 @@ final class ResponseOutput {
         for _ in 0...maxLinks {
             var (link, facts) = ([CChar](repeating: 0, count: Int(PATH_MAX)), stat())
             guard lstat(name, &facts) == 0, facts.st_mode & S_IFMT == S_IFLNK else { return name }
-            guard FoundFile(facts).isTrusted(by: geteuid()) else {
+            guard ExistingFile(facts).isTrusted(by: geteuid()) else {
                 printError(
                     "cannot write \(name): it is a symbolic link of user \(facts.st_uid); remove it, or choose another file"
                 )

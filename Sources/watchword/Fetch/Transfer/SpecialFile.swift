@@ -6,7 +6,7 @@ enum SpecialFile {
     /// Opens the file for writing. Refuses a named pipe of another user, who could read the response from it.
     static func open(_ name: String) throws -> Int32 {
         var facts = stat()
-        if stat(name, &facts) == 0, isStrange(FoundFile(facts), isUnidentified: isUnidentified(facts)) {
+        if stat(name, &facts) == 0, isStrange(ExistingFile(facts), isUnidentified: isUnidentified(facts)) {
             printError("cannot write \(name): it is a pipe of user \(facts.st_uid); remove it, or choose another file")
             throw ExitCode(ExitStatus.writeError)
         }
@@ -21,7 +21,7 @@ enum SpecialFile {
         return descriptor
     }
 
-    static func isStrange(_ file: FoundFile, isUnidentified: Bool) -> Bool {  // guard: planted-pipe
+    static func isStrange(_ file: ExistingFile, isUnidentified: Bool) -> Bool {  // guard: planted-pipe
         file.mode & S_IFMT == S_IFIFO && !isUnidentified && !file.isTrusted(by: geteuid())
     }
 

@@ -5,7 +5,7 @@ internal import WatchwordProtocol
 
 /// Decides whether a program may cause another prompt, from the user's answers to earlier prompts. `QuestionDesk`
 /// carries out the decisions.
-final class PromptDesk {
+final class PromptThrottle {
     private let context: DeskContext
     private let audit: AuditRecorder
     private var rules = PromptRules()

@@ -1,7 +1,7 @@
 public import WatchwordProtocol
 
 /// Recognizes an access token of the session without containing it, so that a timer keeps no copy of a token that was forgotten.
-public struct TokenMark: Sendable, Equatable {
+public struct TokenDigest: Sendable, Equatable {
     let origin: Origin
     private let hash: [UInt8]
 

@@ -3,17 +3,17 @@ import WatchwordCore
 import WatchwordProtocol
 
 /// A slow disk: grants are written when a test calls `write`.
-final class FakeGrants: GrantPort {
+final class FakeConsents: ConsentPort {
     private let waiting = Mutex<[@Sendable (String?) -> Void]>([])
 
-    func permanentGrants() -> [PermanentGrant] {
+    func permanentConsents() -> [PermanentConsent] {
         let space = ProtectionSpace(scheme: "http", host: "h", port: 80, realm: "r", authenticationMethod: .httpBasic)
         return [Subject(.exe, "/usr/bin/one"), Subject(.exe, "/usr/bin/two")].map {
-            PermanentGrant(subject: $0, space: space, user: "bob")
+            PermanentConsent(subject: $0, space: space, user: "bob")
         }
     }
 
-    func store(_ grants: [PermanentGrant]) {}
+    func store(_ grants: [PermanentConsent]) {}
 
     func whenStored(_ completion: @escaping @Sendable (String?) -> Void) { waiting.withLock { $0.append(completion) } }
 

@@ -5,10 +5,10 @@ import WatchwordProtocol
 @testable import WatchwordCore
 
 /// Grants in the keyring, and their end at the server (RFC 7009).
-@Suite struct TokenGrantTests {
-    private func stored(_ grant: TokenGrant, change: (inout KeyringItem) -> Void = { _ in }) -> KeyringItem {
+@Suite struct OAuthGrantTests {
+    private func stored(_ grant: OAuthGrant, change: (inout KeyringItem) -> Void = { _ in }) -> KeyringItem {
         var item = KeyringItem(
-            id: "/items/1", label: grant.label, attributes: TokenGrant.attributes(of: grant.key), secret: grant.secret,
+            id: "/items/1", label: grant.label, attributes: OAuthGrant.attributes(of: grant.key), secret: grant.secret,
             isLocked: false)
         change(&item)
         return item
@@ -18,21 +18,21 @@ import WatchwordProtocol
 
     @Test func aGrantIsReadAsItWasStored() throws {
         let plain = grant("r\u{e9}\"1", ["read", "write"]) { $0.denied = ["admin"] }
-        #expect(TokenGrant(stored(plain)) == plain)
+        #expect(OAuthGrant(stored(plain)) == plain)
         let full = grant {
             $0.registered = OAuthClient(id: "auto", secret: secret("s"))
             $0.proofKey = ProofKey.make()
         }
-        let read = try #require(TokenGrant(stored(full)))
+        let read = try #require(OAuthGrant(stored(full)))
         #expect(read == full && read.proofKey != nil)
         let isPublic = grant { $0.registered = OAuthClient(id: "auto", secret: nil) }
-        #expect(TokenGrant(stored(isPublic)) == isPublic)
+        #expect(OAuthGrant(stored(isPublic)) == isPublic)
     }
 
     @Test func theAccessTokenIsNotStored() {
         let held = grant { $0.access = secret("access-token") }
         #expect(!held.secret.revealed.contains("access-token"))
-        #expect(TokenGrant(stored(held))?.access == nil)
+        #expect(OAuthGrant(stored(held))?.access == nil)
     }
 
     @Test("Attributes and label are readable while the keyring is locked, and contain no secret")
@@ -40,48 +40,48 @@ import WatchwordProtocol
         let held = grant("refresh-secret") {
             $0.registered = OAuthClient(id: "auto", secret: secret("client-secret"))
         }
-        let shown = TokenGrant.attributes(of: held.key).map { "\($0)=\($1)" }.joined() + held.label
+        let shown = OAuthGrant.attributes(of: held.key).map { "\($0)=\($1)" }.joined() + held.label
         #expect(!shown.contains("-secret"))
-        let attributes = TokenGrant.attributes(of: held.key)
-        #expect(TokenGrant.query.allSatisfy { attributes[$0.key] == $0.value })
+        let attributes = OAuthGrant.attributes(of: held.key)
+        #expect(OAuthGrant.query.allSatisfy { attributes[$0.key] == $0.value })
     }
 
     @Test func eachPurposeHasAGrantOfItsOwn() {
         let keys = [("a", "i", "c"), ("b", "i", "c"), ("a", "j", "c"), ("a", "i", "d")]
-            .map { TokenGrant.Key(resource: $0, issuer: $1, clientID: $2) }
-        #expect(Set(keys.map(TokenGrant.attributes)).count == keys.count)
+            .map { OAuthGrant.Key(resource: $0, issuer: $1, clientID: $2) }
+        #expect(Set(keys.map(OAuthGrant.attributes)).count == keys.count)
     }
 
     @Test func whatIsNoGrantIsNotRead() {
         let whole = grant()
-        #expect(TokenGrant(stored(whole)) != nil)
-        #expect(TokenGrant(stored(whole) { $0.secret = nil }) == nil, "locked")
+        #expect(OAuthGrant(stored(whole)) != nil)
+        #expect(OAuthGrant(stored(whole) { $0.secret = nil }) == nil, "locked")
         for name: ExactText in ["watchword-grant", "resource", "issuer", "client-id"] {
-            #expect(TokenGrant(stored(whole) { $0.attributes[name] = nil }) == nil, "\(name)")
+            #expect(OAuthGrant(stored(whole) { $0.attributes[name] = nil }) == nil, "\(name)")
         }
-        #expect(TokenGrant(stored(whole) { $0.attributes["watchword-grant"] = "2" }) == nil)
+        #expect(OAuthGrant(stored(whole) { $0.attributes["watchword-grant"] = "2" }) == nil)
         for text in ["", "{}", "[]", "{\"refreshToken\":\"\"}", "{\"refreshToken\":1}", "password"] {
-            #expect(TokenGrant(stored(whole) { $0.secret = secret(text) }) == nil, "\(text)")
+            #expect(OAuthGrant(stored(whole) { $0.secret = secret(text) }) == nil, "\(text)")
         }
     }
 
     @Test func aGrantWithAnUnusableKeyIsReadWithoutIt() {
         let item = stored(grant()) { $0.secret = secret("{\"refreshToken\":\"r\",\"key\":\"AAAA\"}") }
-        #expect(TokenGrant(item)?.refresh == secret("r") && TokenGrant(item)?.proofKey == nil)
+        #expect(OAuthGrant(item)?.refresh == secret("r") && OAuthGrant(item)?.proofKey == nil)
     }
 
     @Test func aLockedItemNamesItsGrant() {
         let item = stored(grant()) { ($0.secret, $0.isLocked) = (nil, true) }
-        #expect(TokenGrant(item) == nil && TokenGrant.Key(item) == grant().key)
+        #expect(OAuthGrant(item) == nil && OAuthGrant.Key(item) == grant().key)
     }
 
     @Test func aGrantIsForTheURLsOfItsResource() throws {
-        let place = try #require(TokenPlace(grant().key.resource))
+        let place = try #require(ResourcePath(grant().key.resource))
         #expect(place.path == "/v1" && place.ownPath == "/v1")
         #expect(place.pattern.host == "api.example" && place.pattern.port == 443)
         #expect(place.pattern.authenticationMethod == .bearer)
-        #expect(TokenPlace("https://api.example")?.ownPath == .some(nil))
-        #expect(TokenPlace("no URL") == nil)
+        #expect(ResourcePath("https://api.example")?.ownPath == .some(nil))
+        #expect(ResourcePath("no URL") == nil)
     }
 
     // MARK: Revocation
@@ -91,7 +91,7 @@ import WatchwordProtocol
 
     @Test("Rule 32: the refresh token is revoked first, then the access token")
     func theRefreshTokenIsRevokedFirst() throws {
-        var revocation = GrantRevocation(grant { $0.access = secret("a") }, TokenRun.rule)
+        var revocation = OAuthGrantRevocation(grant { $0.access = secret("a") }, TokenRun.rule)
         #expect(revocation.start()?.url.text == "https://as.example/.well-known/oauth-authorization-server")
         let next = revocation.next(after: metadata)
         let first = try #require(next)
@@ -103,14 +103,14 @@ import WatchwordProtocol
     }
 
     @Test func withoutAnAccessTokenThereIsOneRequest() {
-        var revocation = GrantRevocation(grant(), TokenRun.rule)
+        var revocation = OAuthGrantRevocation(grant(), TokenRun.rule)
         _ = revocation.start()
         #expect(revocation.next(after: metadata) != nil)
         #expect(revocation.next(after: done) == nil)
     }
 
     @Test func theMetadataAreSoughtAtEachPlace() {
-        var revocation = GrantRevocation(grant(), TokenRun.rule)
+        var revocation = OAuthGrantRevocation(grant(), TokenRun.rule)
         _ = revocation.start()
         let missing = revocation.next(after: .success(reply(nil, status: 404)))
         #expect(missing?.url.text == "https://as.example/.well-known/openid-configuration")
@@ -122,29 +122,29 @@ import WatchwordProtocol
         let foreign: JSON = ["issuer": "https://evil.example", "revocation_endpoint": "https://evil.example/revoke"]
         let insecure: JSON = ["revocation_endpoint": "http://as.example/revoke"]
         for change in [foreign, insecure, ["revocation_endpoint": .null]] {
-            var revocation = GrantRevocation(grant(), TokenRun.rule)
+            var revocation = OAuthGrantRevocation(grant(), TokenRun.rule)
             _ = revocation.start()
             #expect(revocation.next(after: .success(reply(serverMetadata.adding(change)))) == nil)
         }
     }
 
     @Test func withoutServerOrClientNothingIsRevoked() {
-        let unnamed = TokenGrant.Key(resource: "https://api.example/v1", issuer: "https://as.example", clientID: "")
-        var withoutClient = GrantRevocation(
-            TokenGrant(unnamed, scopes: [], refresh: secret("r"), registered: nil), TokenRun.rule)
+        let unnamed = OAuthGrant.Key(resource: "https://api.example/v1", issuer: "https://as.example", clientID: "")
+        var withoutClient = OAuthGrantRevocation(
+            OAuthGrant(unnamed, scopes: [], refresh: secret("r"), registered: nil), TokenRun.rule)
         #expect(withoutClient.start() == nil)
         // The client of the login, also without its table.
-        var withoutRule = GrantRevocation(grant(), nil)
+        var withoutRule = OAuthGrantRevocation(grant(), nil)
         #expect(withoutRule.start() != nil && withoutRule.next(after: metadata)?.form["client_id"] == "me")
-        var registered = GrantRevocation(grant { $0.registered = OAuthClient(id: "auto", secret: nil) }, nil)
+        var registered = OAuthGrantRevocation(grant { $0.registered = OAuthClient(id: "auto", secret: nil) }, nil)
         #expect(registered.start() != nil)
         #expect(registered.next(after: metadata)?.form["client_id"] == "auto")
-        var unreachable = GrantRevocation(grant(), TokenRun.rule)
+        var unreachable = OAuthGrantRevocation(grant(), TokenRun.rule)
         _ = unreachable.start()
         #expect(unreachable.next(after: .failure(FetchFailure(.cannotConnect, ""))) == nil)
-        let insecure = TokenGrant.Key(resource: "https://api.example/v1", issuer: "http://as.example", clientID: "me")
-        var plain = GrantRevocation(
-            TokenGrant(insecure, scopes: [], refresh: secret("r"), registered: nil), TokenRun.rule)
+        let insecure = OAuthGrant.Key(resource: "https://api.example/v1", issuer: "http://as.example", clientID: "me")
+        var plain = OAuthGrantRevocation(
+            OAuthGrant(insecure, scopes: [], refresh: secret("r"), registered: nil), TokenRun.rule)
         #expect(plain.start() == nil)
     }
 }

@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
 /// The current hop of a fetch, its permissions there, and its records of all servers and proxies.
-struct FetchSituation: Sendable {
+struct HopState: Sendable {
     let intent: FetchIntent
     var chain: RedirectChain
     var leases: HeldLeases
@@ -13,7 +13,7 @@ struct FetchSituation: Sendable {
     /// The number of rounds so far: challenges and other reasons to send a request again.
     private var rounds = 0
     /// The records of each server and proxy.
-    private var targets: [Challenger: TargetRecord] = [:]
+    private var histories: [Challenger: ChallengerHistory] = [:]
 
     init(_ intent: FetchIntent) {
         self.intent = intent
@@ -24,9 +24,9 @@ struct FetchSituation: Sendable {
 
     var server: Challenger { chain.server }
 
-    subscript(challenger: Challenger) -> TargetRecord {
-        get { targets[challenger] ?? TargetRecord() }
-        set { targets[challenger] = newValue }
+    subscript(challenger: Challenger) -> ChallengerHistory {
+        get { histories[challenger] ?? ChallengerHistory() }
+        set { histories[challenger] = newValue }
     }
 
     /// Counts a round; returns `false` if the limit is exceeded.
@@ -42,7 +42,7 @@ struct FetchSituation: Sendable {
     /// Whether stored credentials may be read and written for this fetch, unless its client refuses, which may have to
     /// be asked first (`auth/useStorage`). `false` if the client could have directed the credentials to a server or
     /// proxy of its own (SEMANTICS rule 24).
-    func mightUseStorage(for space: ProtectionSpace, _ context: FetchContext) -> Bool {
+    func allowsStorage(for space: ProtectionSpace, _ context: FetchContext) -> Bool {
         // guard: storage-locked
         guard intent.plan.useStorage, !context.isLocked, storageAnswer ?? true else { return false }
         if chain.route?.isNamedByFetch == true { return false }  // guard: storage-named-proxy
@@ -61,8 +61,8 @@ struct FetchSituation: Sendable {
 
     /// Whether stored credentials may be read and written for this fetch now. If its client wants to be asked, they may
     /// not before the client has answered; while the broker is locked, the client is not asked.
-    func mayUseStorage(for space: ProtectionSpace, _ context: FetchContext) -> Bool {
-        mightUseStorage(for: space, context) && (storageAnswer != nil || !isAskedAboutStorage)
+    func allowsStorageNow(for space: ProtectionSpace, _ context: FetchContext) -> Bool {
+        allowsStorage(for: space, context) && (storageAnswer != nil || !isAskedAboutStorage)
     }
 
     /// Whether exceptions for certificates may be read and written for this fetch.
@@ -76,7 +76,7 @@ struct FetchSituation: Sendable {
     func mayUse(_ source: CredentialSource, for space: ProtectionSpace, _ context: FetchContext) -> Bool {
         switch source {
         case .session, .keyring, .ambient, .netrc, .command:
-            mayUseStorage(for: space, context)  // guard: netrc-while-locked
+            allowsStorageNow(for: space, context)  // guard: netrc-while-locked
         case .explicit, .url, .client, .agent: true
         }
     }
@@ -97,7 +97,7 @@ struct FetchSituation: Sendable {
 
     /// Returns the step that obtains consent to `use`, or that chooses again after a denial; `nil` if there is consent.
     mutating func confirm(
-        _ use: GrantBook.Use, of source: CredentialSource, _ question: Question, _ context: inout FetchContext
+        _ use: ConsentBook.Use, of source: CredentialSource, _ question: Question, _ context: inout FetchContext
     ) -> Resolution? {
         switch consent.consent(to: use, context) {
         case true?: return nil
@@ -127,7 +127,7 @@ struct FetchSituation: Sendable {
         if subscription.asksCanAuthenticate, self[Challenger(space)].canAuthenticate[space] == nil {
             return .canAuthenticate(space)
         }
-        if subscription.asksUseStorage, mightUseStorage(for: space, context), storageAnswer == nil {
+        if subscription.asksUseStorage, allowsStorage(for: space, context), storageAnswer == nil {
             return .useStorage
         }
         return nil
@@ -189,7 +189,7 @@ struct FetchSituation: Sendable {
 
     /// Whether the handler is asked although `found` was accepted for another fetch. It is always asked about
     /// certificates, and about logins only in the mode `everything`.
-    func isForHandler(_ question: Question, despite found: AuthenticationQueues.Found) -> Bool {
+    func isForHandler(_ question: Question, despite found: AuthenticationQueues.SharedDecision) -> Bool {
         guard nextRespondent(for: question) == .handler else { return false }
         guard case .login = found else { return true }  // guard: handler-decides-on-certificates
         return intent.plan.handler?.mode == .everything
@@ -214,7 +214,7 @@ struct FetchSituation: Sendable {
         for space: ProtectionSpace, _ purpose: AuthenticationQueues.Key.Purpose, certificate: [UInt8]? = nil,
         scope: BearerScope? = nil, _ context: FetchContext
     ) -> AuthenticationQueues.Key {
-        let usesStorage = mayUseStorage(for: space, context)
+        let usesStorage = allowsStorageNow(for: space, context)
         return AuthenticationQueues.Key(
             space: space, purpose: purpose, user: intent.namedUser(at: Challenger(space)),
             client: usesStorage ? intent.access.sharingPartition : .client(intent.client.tag), usesStorage: usesStorage,

@@ -1,7 +1,7 @@
 public import WatchwordProtocol
 
 /// The place for which a table has tokens.
-public struct TokenPlace: Sendable {
+public struct ResourcePath: Sendable {
     public let resource: String
     public let origin: Origin
     public let path: ExactText

@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 
 /// An existing file with a predictable name, which another user may have planted.
-struct FoundFile: Equatable {
+struct ExistingFile: Equatable {
     var mode: mode_t
     var owner: uid_t
     var links: Int
@@ -40,7 +40,7 @@ struct FoundFile: Equatable {
         guard descriptor >= 0 else {
             let error = errno
             // In a sticky directory, the kernel may refuse first, with a less specific error.
-            if lstat(path, &facts) == 0, let problem = FoundFile(facts).problem(for: geteuid()) {
+            if lstat(path, &facts) == 0, let problem = ExistingFile(facts).problem(for: geteuid()) {
                 throw refusal(path, problem)
             }
             if error == ENOENT && flags & O_CREAT == 0 { return nil }
@@ -53,7 +53,7 @@ struct FoundFile: Equatable {
         }
         // A file without links was removed by another fetch after open(2). `PartialFile` detects that, and opens the name
         // again.
-        if facts.st_nlink > 0, let problem = FoundFile(facts).problem(for: geteuid()) {
+        if facts.st_nlink > 0, let problem = ExistingFile(facts).problem(for: geteuid()) {
             close(descriptor)
             throw refusal(path, problem)
         }

@@ -3,7 +3,7 @@ public import WatchwordProtocol
 
 /// The grant of a person at an authorization server: a refresh token with its issuer, client and scopes. Stored in the
 /// keyring.
-public struct TokenGrant: Sendable, Equatable {
+public struct OAuthGrant: Sendable, Equatable {
     /// The purpose of a grant. There is one grant for each.
     public struct Key: Sendable, Hashable {
         /// The resource of the rule.
@@ -94,10 +94,10 @@ public struct TokenGrant: Sendable, Equatable {
     }
 }
 
-extension TokenGrant.Key {
+extension OAuthGrant.Key {
     /// Reads the attributes of an item, which may be locked; `nil` if it is not that of a grant.
     public init?(_ item: KeyringItem) {
-        guard item.attributes[TokenGrant.marker] == "1", let resource = item.attributes["resource"],
+        guard item.attributes[OAuthGrant.marker] == "1", let resource = item.attributes["resource"],
             let issuer = item.attributes["issuer"], let client = item.attributes["client-id"]
         else { return nil }
         self.init(resource: resource.string, issuer: issuer.string, clientID: client.string)

@@ -3,7 +3,7 @@ public import WatchwordProtocol
 /// The recorded consents to the use of stored credentials, by program, protection space and user.
 ///
 /// Performs no I/O. Bounded: the oldest grant that is not permanent is dropped first.
-public struct GrantBook: Sendable {
+public struct ConsentBook: Sendable {
     /// The holder of a grant.
     enum Holder: Sendable, Hashable {
         indirect case subject(Subject)
@@ -112,15 +112,15 @@ public struct GrantBook: Sendable {
     /// All grants, oldest first.
     var listing: [Grant] { grants.all.sorted { $0.number < $1.number } }
 
-    var permanent: [PermanentGrant] {
+    var permanent: [PermanentConsent] {
         listing.filter { $0.consent == .always }.map {
-            PermanentGrant(subject: $0.subject, space: $0.use.space, user: $0.use.user)
+            PermanentConsent(subject: $0.subject, space: $0.use.space, user: $0.use.user)
         }
     }
 
     /// Loads the permanent grants of an earlier run.
-    mutating func restore(_ standing: [PermanentGrant]) {
-        for grant in standing.suffix(Limits.grants) {
+    mutating func restore(_ permanent: [PermanentConsent]) {
+        for grant in permanent.suffix(Limits.grants) {
             add(
                 Grant(
                     number: lastNumber + 1, holder: .subject(grant.subject), subject: grant.subject,
@@ -130,9 +130,9 @@ public struct GrantBook: Sendable {
 
     /// Revokes the matching grants and ends all cooldowns. Returns their number and whether a permanent grant was among
     /// them.
-    mutating func revoke(where isMeant: (Grant) -> Bool) -> (count: Int, isPermanent: Bool) {
-        let revoked = listing.filter(isMeant)
-        grants.removeAll(where: isMeant)
+    mutating func revoke(where matches: (Grant) -> Bool) -> (count: Int, isPermanent: Bool) {
+        let revoked = listing.filter(matches)
+        grants.removeAll(where: matches)
         cooldowns = ChallengerTable()
         epoch += 1
         return (revoked.count, revoked.contains { $0.consent == .always })
@@ -157,7 +157,7 @@ public struct GrantBook: Sendable {
 }
 
 /// A grant that lasts until it is revoked.
-public struct PermanentGrant: Sendable, Hashable {
+public struct PermanentConsent: Sendable, Hashable {
     public var subject: Subject
     public var space: ProtectionSpace
     public var user: ExactText?

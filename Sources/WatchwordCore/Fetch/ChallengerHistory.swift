@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
 /// The record that one fetch has of one server or proxy, including its count of failures (SEMANTICS rule 7).
-struct TargetRecord: Sendable, Equatable {
+struct ChallengerHistory: Sendable, Equatable {
     private struct Rejection: Sendable, Hashable {
         let space: ProtectionSpace
         let scheme: String

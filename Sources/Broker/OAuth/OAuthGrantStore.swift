@@ -3,12 +3,12 @@ internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// The grants of the session, and those in the keyring.
-final class GrantStore {
+final class OAuthGrantStore {
     /// A grant in memory, in the keyring, or in both.
     struct Stored {
-        let key: TokenGrant.Key
+        let key: OAuthGrant.Key
         /// `nil` while it is locked.
-        let grant: TokenGrant?
+        let grant: OAuthGrant?
         /// The name of its item; `nil` if only the session has it.
         let item: String?
     }
@@ -21,7 +21,7 @@ final class GrantStore {
 
     /// The place of a grant in memory.
     private struct Place: Hashable {
-        let key: TokenGrant.Key
+        let key: OAuthGrant.Key
         /// The client for which it is; `nil` for all.
         let owner: ClientTag?
 
@@ -30,7 +30,7 @@ final class GrantStore {
 
     /// A grant in memory. Its times are limited as those of a credential in the session, also if the keyring has it.
     private struct Known {
-        var grant: TokenGrant
+        var grant: OAuthGrant
         /// When a person logged in.
         let since: Duration
         var lastUse: Duration
@@ -42,7 +42,7 @@ final class GrantStore {
     private let reference: DeskReference<TokenDesk>
     private var grants: [Place: Known] = [:]
     /// The grants that are being removed from the keyring, and how many calls remove each.
-    private var removals: [TokenGrant.Key: Int] = [:]
+    private var removals: [OAuthGrant.Key: Int] = [:]
     /// The number of pending writes and removals, for which shutdown waits.
     private var openChanges = 0
 
@@ -60,7 +60,7 @@ final class GrantStore {
     /// used twice ends the login.
     /// - Parameter mayAsk: whether the keyring may ask a person to unlock it: otherwise the login would be made again.
     func find(
-        _ key: TokenGrant.Key, of owner: ClientTag?, mayAsk: Bool, completion: @escaping @Sendable (TokenGrant?) -> Void
+        _ key: OAuthGrant.Key, of owner: ClientTag?, mayAsk: Bool, completion: @escaping @Sendable (OAuthGrant?) -> Void
     ) {
         let place = Place(key: key, owner: owner)
         grants[place]?.lastUse = keyring.context.now
@@ -68,17 +68,17 @@ final class GrantStore {
         if removals[key] != nil, known?.isSaved != false { return completion(nil) }
         guard known?.isSaved != false, let port = keyring.port else { return completion(known?.grant) }
         let (kept, desk) = (known?.grant, keyring.reference)
-        port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
+        port.search([OAuthGrant.attributes(of: key)], withSecrets: true) { result in
             guard case .success(let items) = result else { return completion(kept) }
             // An item that is gone was deleted by the user; a locked one is still there.
-            if let grant = TokenGrant.first(of: key, in: items) { return completion(grant) }
+            if let grant = OAuthGrant.first(of: key, in: items) { return completion(grant) }
             guard items.contains(where: \.isLocked) else { return completion(nil) }
             guard mayAsk, kept == nil else { return completion(kept) }
             desk.post {
                 $0.unlock(isAsked: false) { unlocked in
                     guard case .success = unlocked else { return completion(nil) }
-                    port.search([TokenGrant.attributes(of: key)], withSecrets: true) { result in
-                        completion(TokenGrant.first(of: key, in: (try? result.get()) ?? []))
+                    port.search([OAuthGrant.attributes(of: key)], withSecrets: true) { result in
+                        completion(OAuthGrant.first(of: key, in: (try? result.get()) ?? []))
                     }
                 }
             }
@@ -91,7 +91,7 @@ final class GrantStore {
     ///   - isNew: whether a person has logged in.
     ///   - isKept: whether the session has it, too.
     func store(
-        _ grant: TokenGrant, of owner: ClientTag?, isNew: Bool, isKept: Bool, completion: @escaping @Sendable () -> Void
+        _ grant: OAuthGrant, of owner: ClientTag?, isNew: Bool, isKept: Bool, completion: @escaping @Sendable () -> Void
     ) {
         let (place, now) = (Place(key: grant.key, owner: owner), keyring.context.now)
         let since = isNew ? now : grants[place]?.since ?? now
@@ -100,7 +100,7 @@ final class GrantStore {
         openChanges += 1
         let stored: KeyringCompletion<String> = reference.direct { $0.grants.stored($1, grant, place, isKept) }
         keyring.store(
-            grant.secret, attributes: TokenGrant.attributes(of: grant.key), label: grant.label, isAsked: false
+            grant.secret, attributes: OAuthGrant.attributes(of: grant.key), label: grant.label, isAsked: false
         ) { result in
             stored(result)
             completion()
@@ -108,7 +108,7 @@ final class GrantStore {
     }
 
     private func stored(
-        _ result: Result<String, KeyringFailure>, _ grant: TokenGrant, _ place: Place, _ isKept: Bool
+        _ result: Result<String, KeyringFailure>, _ grant: OAuthGrant, _ place: Place, _ isKept: Bool
     ) {
         openChanges -= 1
         switch result {
@@ -129,14 +129,14 @@ final class GrantStore {
         // The known ones have the access tokens; the keyring knows those of earlier sessions.
         let unite: @Sendable ([KeyringItem]) -> [Stored] = { items in
             let stored = items.compactMap { item in
-                TokenGrant.Key(item).map { key in
-                    Stored(key: key, grant: known.first { $0.0 == key }?.1 ?? TokenGrant(item), item: item.id)
+                OAuthGrant.Key(item).map { key in
+                    Stored(key: key, grant: known.first { $0.0 == key }?.1 ?? OAuthGrant(item), item: item.id)
                 }
             }
             let rest = known.filter { key, _ in !stored.contains { $0.key == key } }
             return stored + rest.map { Stored(key: $0, grant: $1, item: nil) }
         }
-        keyring.find([TokenGrant.query], withSecrets: true, isNeeded: isNeeded) { result in
+        keyring.find([OAuthGrant.query], withSecrets: true, isNeeded: isNeeded) { result in
             switch result {
             case .success(let items): completion(Listing(grants: unite(items)))
             case .failure(let failure):
@@ -147,10 +147,10 @@ final class GrantStore {
 
     /// Removes the grants from memory whose time is over.
     /// - Parameter lastUse: returns when an access token was last used.
-    func expire(_ limits: SessionLimits, now: Duration, lastUse: (TokenMark) -> Duration?) {
+    func expire(_ limits: SessionLimits, now: Duration, lastUse: (TokenDigest) -> Duration?) {
         for (place, known) in grants where !limits.allow(since: known.since, lastUse: known.lastUse, now: now) {
             let mark = (try? FetchURL(place.key.resource)).flatMap { url in
-                known.grant.access.map { TokenMark($0, for: url.origin) }
+                known.grant.access.map { TokenDigest($0, for: url.origin) }
             }
             let used = max(known.lastUse, mark.flatMap(lastUse) ?? .zero)
             guard limits.allow(since: known.since, lastUse: used, now: now) else {
@@ -177,7 +177,7 @@ final class GrantStore {
     ///   - isAsked: whether the user has asked for it, so that the keyring may show a window.
     ///   - completion: called on the broker's executor.
     func forget(
-        _ keys: Set<TokenGrant.Key>, of client: ClientTag?, isAsked: Bool,
+        _ keys: Set<OAuthGrant.Key>, of client: ClientTag?, isAsked: Bool,
         completion: @escaping KeyringCompletion<Void>
     ) {
         forgetInMemory(keys, of: client)
@@ -190,7 +190,7 @@ final class GrantStore {
             completion(result)
         }
         port.search(
-            keys.map(TokenGrant.attributes), withSecrets: true,
+            keys.map(OAuthGrant.attributes), withSecrets: true,
             completion: reference.callback { desk, result in
                 switch result {
                 case .success(let items): desk.grants.remove(items[...], from: port, isAsked: isAsked, finish)
@@ -199,7 +199,7 @@ final class GrantStore {
             })
     }
 
-    func forgetInMemory(_ keys: Set<TokenGrant.Key>, of client: ClientTag?) {
+    func forgetInMemory(_ keys: Set<OAuthGrant.Key>, of client: ClientTag?) {
         grants = grants.filter { !keys.contains($0.key.key) || !$0.key.isOf(client) }
     }
 
@@ -217,8 +217,8 @@ final class GrantStore {
     }
 }
 
-extension TokenGrant {
-    fileprivate static func first(of key: Key, in items: [KeyringItem]) -> TokenGrant? {
-        items.lazy.compactMap { TokenGrant($0) }.first { $0.key == key }
+extension OAuthGrant {
+    fileprivate static func first(of key: Key, in items: [KeyringItem]) -> OAuthGrant? {
+        items.lazy.compactMap { OAuthGrant($0) }.first { $0.key == key }
     }
 }

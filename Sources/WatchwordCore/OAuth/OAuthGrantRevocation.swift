@@ -3,24 +3,24 @@ public import WatchwordProtocol
 
 /// Revokes the tokens of a grant at its server (RFC 7009), where that is possible. A failure changes nothing: the grant is
 /// forgotten in any case.
-public struct GrantRevocation: Sendable {
+public struct OAuthGrantRevocation: Sendable {
     private enum State {
         case findingServer(next: [FetchURL])
         case revoking(rest: [OAuthRequest])
     }
 
-    private let grant: TokenGrant
+    private let grant: OAuthGrant
     private let client: OAuthClient?
     private var state = State.revoking(rest: [])
 
     /// - Parameter rule: the rule of the grant's resource, if there still is one.
-    public init(_ grant: TokenGrant, _ rule: OAuthRule?) {
+    public init(_ grant: OAuthGrant, _ rule: OAuthRule?) {
         self.grant = grant
         client = grant.registered ?? Self.client(of: grant.key, rule)
     }
 
     /// The configuration may have changed since the login.
-    private static func client(of key: TokenGrant.Key, _ rule: OAuthRule?) -> OAuthClient? {
+    private static func client(of key: OAuthGrant.Key, _ rule: OAuthRule?) -> OAuthClient? {
         guard !key.clientID.isEmpty else { return nil }
         let isSame =
             rule?.clientID == key.clientID

@@ -4,7 +4,7 @@ import WatchwordCore
 import WatchwordProtocol
 
 /// The file of permanent grants, as lines of JSON.
-struct GrantFile: GrantPort {
+struct ConsentFile: ConsentPort {
     let file: StateFile
 
     /// Uses the file `grants`. Returns `nil` without a state directory.
@@ -13,18 +13,18 @@ struct GrantFile: GrantPort {
         self.file = file
     }
 
-    func permanentGrants() -> [PermanentGrant] { file.entries(PermanentGrant.init(line:)) }
+    func permanentConsents() -> [PermanentConsent] { file.entries(PermanentConsent.init(line:)) }
 
     func whenStored(_ completion: @escaping @Sendable (String?) -> Void) { file.whenWritten(completion) }
 
-    func store(_ grants: [PermanentGrant]) {
+    func store(_ grants: [PermanentConsent]) {
         file.replace(
             heading: "Programs that may use your saved logins. Revoke with: watchword grants revoke",
             grants.map(\.line))
     }
 }
 
-extension PermanentGrant {
+extension PermanentConsent {
     /// Parses a line in the format of `line`. Returns `nil` if the line is malformed, or if subjects of its kind cannot
     /// have permanent grants.
     init?(line: String) {

@@ -7,16 +7,16 @@ internal import WatchwordProtocol
 /// owns the queues and requests of the agents, because an agent's `maxPending` counts both.
 ///
 /// No stored credential is used, and an answer is stored nowhere: it passes from the agent's reply to the reply of the call.
-final class ProgramPromptDesk {
+final class AskpassDesk {
     private let context: DeskContext
     private let audit: AuditRecorder
     private let clients: ClientRegistry
     private let questions: QuestionDesk
-    private let reference: DeskReference<ProgramPromptDesk>
+    private let reference: DeskReference<AskpassDesk>
     private(set) var open: [String: OpenPrompt] = [:]
     private var lastNumber = 0
 
-    init(_ questions: QuestionDesk, _ reference: DeskReference<ProgramPromptDesk>) {
+    init(_ questions: QuestionDesk, _ reference: DeskReference<AskpassDesk>) {
         (context, audit, clients) = (questions.context, questions.audit, questions.clients)
         (self.questions, self.reference) = (questions, reference)
     }
@@ -192,8 +192,8 @@ final class ProgramPromptDesk {
     }
 
     /// Returns the open prompts that match, in the order of their calls.
-    private func all(_ isMeant: (OpenPrompt) -> Bool) -> [OpenPrompt] {
-        open.values.filter(isMeant).sorted { $0.number < $1.number }
+    private func all(_ matches: (OpenPrompt) -> Bool) -> [OpenPrompt] {
+        open.values.filter(matches).sorted { $0.number < $1.number }
     }
 }
 

@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
 /// The logins that the next request of a fetch contains.
-struct Outgoing: Sendable, Equatable {
+struct RequestLogins: Sendable, Equatable {
     var server: Attempt?
     var proxy: Attempt?
     /// The checks of the proofs (`rspauth`) that the response to the last request may contain.
