@@ -87,7 +87,7 @@ struct MachineRun {
         )
     }
 
-    mutating func obtained(_ outcome: TokenOutcome) { take(table.handle(.obtained(outcome), of: id, environment)) }
+    mutating func obtained(_ outcome: TokenOutcome) { take(table.handle(.found(.token(outcome)), of: id, environment)) }
 
     mutating func unanswered() { take(table.handle(.unanswered, of: id, environment)) }
 
@@ -115,11 +115,11 @@ struct MachineRun {
         switch command {
         case .lookUp:
             lookUps += 1
-            take(table.handle(.found(.success(keyring ?? [])), of: id, environment))
+            take(table.handle(.found(.items(.success(keyring ?? []))), of: id, environment))
         case .readNetrc(let query):
             netrcReadings += 1
             let logins = (netrc ?? []).filter { query.includes(machine: $0.machine) }
-            take(table.handle(.foundInNetrc(logins, .netrc), of: id, environment))
+            take(table.handle(.found(.logins(logins, .netrc)), of: id, environment))
         case .transfer(let request): requests.append(request.value)
         case .ask(let challenge, .client), .ask(let challenge, .handler):
             challenges.append(challenge)

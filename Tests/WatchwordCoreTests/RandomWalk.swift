@@ -217,10 +217,10 @@ struct RandomWalk {
         case .consult:
             let answer = chance(1, in: 8) ? nil : chance(2, in: 3)
             take(table.handle(.consulted(answer), of: id, environment), after: id)
-        case .lookUp(let queries): take(table.handle(.found(lookUp(queries)), of: id, environment), after: id)
+        case .lookUp(let queries): take(table.handle(.found(.items(lookUp(queries))), of: id, environment), after: id)
         case .findUpstreams(let origin): findUpstreams(of: origin, for: id)
         case .readNetrc(let query):
-            take(table.handle(.foundInNetrc(readNetrc(query), .netrc), of: id, environment), after: id)
+            take(table.handle(.found(.logins(readNetrc(query), .netrc)), of: id, environment), after: id)
         default: break
         }
     }

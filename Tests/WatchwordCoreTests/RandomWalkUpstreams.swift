@@ -15,7 +15,7 @@ extension RandomWalk {
         let isFound = chance(7, in: 8)
         proxy.found?.record(
             isFound ? .success([.proxy(wayOut)]) : .failure(UpstreamFailure("no script")), for: origin, now: now)
-        take(table.handle(.timePassed, of: id, environment), after: id)
+        take(table.handle(.foundUpstreams, of: id, environment), after: id)
     }
 
     mutating func unreachableProxy() -> TransferFailure {

@@ -153,20 +153,22 @@ struct TableRun {
     }
 
     mutating func found(_ id: FetchID, _ items: [KeyringItem]) {
-        take(table.handle(.found(.success(items)), of: id, environment))
+        take(table.handle(.found(.items(.success(items))), of: id, environment))
     }
 
     mutating func found(_ id: FetchID, failure: KeyringFailure.Kind) {
-        take(table.handle(.found(.failure(KeyringFailure(failure, "text"))), of: id, environment))
+        take(table.handle(.found(.items(.failure(KeyringFailure(failure, "text")))), of: id, environment))
     }
 
     mutating func obtained(_ id: FetchID, _ outcome: TokenOutcome) {
-        take(table.handle(.obtained(outcome), of: id, environment))
+        take(table.handle(.found(.token(outcome)), of: id, environment))
     }
 
     mutating func loggedIn(_ id: FetchID, _ token: LoginCredential) {
         take(table.handle(.loggedIn(token), of: id, environment))
     }
+
+    mutating func foundUpstreams(_ id: FetchID) { take(table.handle(.foundUpstreams, of: id, environment)) }
 
     func isReadingNetrc(_ id: FetchID) -> Bool {
         if case .readNetrc? = pending[id] { true } else { false }
@@ -176,7 +178,7 @@ struct TableRun {
     mutating func foundInNetrc(_ id: FetchID, _ logins: [Netrc.Login], from source: CredentialSource = .netrc) {
         guard case .readNetrc(let query)? = pending[id] else { return }
         let found = logins.filter { query.includes(machine: $0.machine) }
-        take(table.handle(.foundInNetrc(found, source), of: id, environment))
+        take(table.handle(.found(.logins(found, source)), of: id, environment))
     }
 
     mutating func abort(_ ids: [FetchID]) { take(table.abort(ids, FetchFailure(.cancelled, "gone"), environment)) }

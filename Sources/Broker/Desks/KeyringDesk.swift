@@ -70,7 +70,7 @@ final class KeyringDesk {
 
     private func finishLookUp(_ result: Result<[KeyringItem], KeyringFailure>, _ id: FetchID) {
         guard fetches[id] != nil else { return }
-        fetches.report(.found(result), of: id)
+        fetches.report(.found(.items(result)), of: id)
     }
 
     /// Searches the netrc file, then runs the first command for this server.
@@ -98,7 +98,7 @@ final class KeyringDesk {
 
     private func found(_ logins: [Netrc.Login], from source: CredentialSource, _ id: FetchID) {
         guard fetches[id] != nil else { return }
-        fetches.report(.foundInNetrc(logins, source), of: id)
+        fetches.report(.found(.logins(logins, source)), of: id)
     }
 
     // MARK: External changes

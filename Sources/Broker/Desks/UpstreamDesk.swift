@@ -78,7 +78,7 @@ final class UpstreamDesk {
     private func resume(_ origin: Origin) {
         for id in waiting.removeValue(forKey: origin) ?? [] {
             fetches[id]?.waitTimer = nil
-            fetches.report(.timePassed, of: id)
+            fetches.report(.foundUpstreams, of: id)
         }
     }
 

@@ -73,7 +73,7 @@ final class FetchMethods {
             params, subscription: client.flatMap { $0.isSubscribed ? $0.profile.subscription : nil })
         if !request.usesCredentials { plan.originLogin = .program(request.authorization) }
         plan.options.delivery = .whole
-        (plan.mayNameFiles, plan.isLoginStep) = (false, true)
+        (plan.mayNameFiles, plan.isLoginStep, plan.logsInFirst) = (false, true, request.needsLogin)
         // A code or a refresh token that arrives twice ends the login.
         plan.needsNewConnection = request.body != nil
         try context.rules.hosts.check(plan.url.origin)
@@ -85,7 +85,7 @@ final class FetchMethods {
         let fetch = RunningFetch(
             id: id, params: params, delivery: delivery == .result ? .notification : delivery, origin: plan.url.origin,
             since: context.now)
-        (fetch.completion, fetch.needsLogin) = (completion, request.needsLogin)
+        fetch.completion = completion
         if let client {
             fetch.owner = RunningFetch.Owner(connection: client.id, call: nil, requestID: .null)
             (fetch.client, fetch.program) = (client.auditClient, client.peer.subject.text)

@@ -146,10 +146,6 @@ final class FetchRouter {
     // MARK: Transfers
 
     private func start(_ request: SharedRequest, for fetch: RunningFetch) {
-        if fetch.needsLogin, request.authorization == nil {
-            fetch.needsLogin = false
-            return report(.received(.challenge(of: request.url.origin)), of: fetch.id)
-        }
         desks.bodies.dropOpenBody(of: fetch)
         let id = fetch.id
         let held = fetch.owner.flatMap { clients[$0.connection]?.quotas }
@@ -240,13 +236,5 @@ extension FetchCommand {
     /// Whether the fetch waits for a login in a browser next.
     fileprivate var asksToLogIn: Bool {
         if case .ask(let challenge, _) = self { challenge.login != nil } else { false }
-    }
-}
-
-extension TransferResponse {
-    /// Returns the challenge that a server would send if it required a login: token services of registries answer anyone, with
-    /// fewer permissions.
-    fileprivate static func challenge(of origin: Origin) -> TransferResponse {
-        TransferResponse(status: 401, headers: [HeaderField("WWW-Authenticate", "Basic realm=\"\(origin.host)\"")])
     }
 }

@@ -52,8 +52,6 @@ final class RunningFetch {
     var steps: FetchSteps?
     /// Called with the outcome of a fetch of the broker itself; `nil` for a fetch of a client.
     var completion: ((Result<FetchResponse, FetchFailure>) -> Void)?
-    /// Whether the fetch logs in before its first request.
-    var needsLogin = false
     /// The search for a token for which the fetch waits.
     var tokenSearch: Int?
     /// The request to a front that the fetch answers; `nil` for a fetch of a client.

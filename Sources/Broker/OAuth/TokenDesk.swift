@@ -41,7 +41,7 @@ final class TokenDesk {
     func obtain(_ query: TokenQuery, for fetch: RunningFetch) {
         fetches.beginWait(of: fetch)
         if let failure = recent.failure(of: query, now: context.now) {
-            return fetches.report(.obtained(.failed(failure)), of: fetch.id)
+            return fetches.report(.found(.token(.failed(failure))), of: fetch.id)
         }
         // A parked fetch has no connection at which it could wait for a login.
         let mayAsk = query.mayAsk && fetch.delivery != .result
@@ -93,9 +93,9 @@ final class TokenDesk {
     private func show(_ login: TokenLogin, to id: FetchID, of search: RunningTokenSearch) {
         guard search.waiting.fetches[id] == true else {
             search.waiting.fetches[id] = nil
-            return fetches.report(.obtained(.nothing), of: id)
+            return fetches.report(.found(.token(.nothing)), of: id)
         }
-        fetches.report(.obtained(.login(login)), of: id)
+        fetches.report(.found(.token(.login(login))), of: id)
     }
 
     // MARK: Searches
@@ -229,9 +229,9 @@ final class TokenDesk {
             if questions.question(of: fetch)?.challenge?.login != nil {
                 answer(fetch, outcome)
             } else if mayAsk, outcome == .nothing, let refusal = recent.refusal(of: query, now: context.now) {
-                fetches.report(.obtained(.failed(refusal)), of: id)
+                fetches.report(.found(.token(.failed(refusal))), of: id)
             } else {
-                fetches.report(.obtained(outcome), of: id)
+                fetches.report(.found(.token(outcome)), of: id)
             }
         }
     }

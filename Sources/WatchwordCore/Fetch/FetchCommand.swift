@@ -12,11 +12,11 @@ public indirect enum FetchCommand: Sendable, Equatable {
     case consult(Consultation)
     /// Search the keyring for items with any of these sets of attributes; then report `found`.
     case lookUp([[ExactText: ExactText]])
-    /// Search the netrc file, then run a configured command; then report `foundInNetrc`.
+    /// Search the netrc file, then run a configured command; then report `found`.
     case readNetrc(NetrcQuery)
-    /// Obtain a token from an authorization server; then report `obtained`.
+    /// Obtain a token from an authorization server; then report `found`.
     case obtainToken(TokenQuery)
-    /// Find the upstreams for a server by the PAC file or the settings of the desktop; then report `expire` with an
+    /// Find the upstreams for a server by the PAC file or the settings of the desktop; then report `foundUpstreams` with an
     /// environment that contains them.
     case findUpstreams(Origin)
     /// Wait for an update from another fetch.

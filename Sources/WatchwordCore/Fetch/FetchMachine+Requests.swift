@@ -42,6 +42,9 @@ extension FetchMachine {
     /// Sends the first request of a hop, or consults the client before that.
     mutating func startHop(_ context: inout FetchContext, events: [FetchEvent]) -> FetchStep {
         if let consultation = logins.prepare(&context) { return consult(consultation, then: .hop(events)) }
+        if exchanges == 0, let question = logins.questionBeforeRequest(context) {
+            return take(logins.challenged(question, &context), &context)
+        }
         var step = transfer(&context)
         step.events.insert(contentsOf: events, at: 0)
         return step

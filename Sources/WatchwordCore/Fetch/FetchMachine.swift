@@ -55,11 +55,12 @@ struct FetchMachine: Sendable {
         // Without a request under way, there is no verdict to wait for.
         defer { if !isTransferring { context.endAttempt(by: intent.id) } }
         return switch (state, event) {
+        case (_, .timePassed): timePassed(&context)
+        case (_, .transferReported(let event)): record(event, &context)
+        case (_, .aborted(let failure)): abort(failure, &context)
         case (.ready, .started): enterHop(from: nil, &context, events: [])
-        case (.transferring, .transferReported(let event)): record(event, &context)
         case (.transferring(let since), .received(let response)): received(response, since: since, &context)
         case (.transferring(let since), .failed(let failure)): failed(failure, since: since, &context)
-        case (.transferring(let since), .timePassed): releaseLeasesOfSlowResponse(since: since, &context)
         case (.asking(let question, let respondent), .answered(let answer)):
             answered(answer, by: respondent, question, &context)
         case (.asking(let question, let respondent), .loggedIn(let token)):
@@ -72,45 +73,35 @@ struct FetchMachine: Sendable {
             consulted(answer, about: consultation, interrupted, &context)
         case (.confirming(let question, let use, let epoch), .confirmed(let consent)):
             confirmed(consent, to: use, epoch: epoch, question, &context)
-        case (.lookingUp(let question, let since), .found(let items)):
-            found(try? items.get(), question, since: since, &context)
-        case (.lookingUp(let question, let since), .foundInNetrc(let logins, let source)):
-            foundInNetrc(logins, from: source, question, since: since, &context)
-        case (.lookingUp(let question, let since), .obtained(let outcome)):
-            obtained(outcome, question, since: since, &context)
-        case (.lookingUp(_, let since), .timePassed):
-            time.isUsedUp(at: context.now, inWaitSince: since) ? fail(timeoutFailure, &context) : nil
-        case (.findingUpstreams(let previous, let events, let since), .timePassed):
+        case (.lookingUp(let question, let since), .found(let finding)):
+            found(finding, question, since: since, &context)
+        case (.findingUpstreams(let previous, let events, let since), .foundUpstreams):
             foundUpstreams(for: previous, events, since: since, &context)
         case (.waiting(let step, let place, let since), .resumed(let wake)):
             resumed(wake, step, at: place, since: since, &context)
-        case (.waiting(let step, let place, let since), .timePassed):
-            endOverdueWait(step, at: place, since: since, &context)
         case (.needingBody, .supplied(let supplied)):
             take(body.supplied(supplied, &logins.search.hopState), &context)
-        case (.ready, .timePassed), (.asking, .timePassed), (.consulting, .timePassed), (.confirming, .timePassed),
-            (.needingBody, .timePassed), (.finished, .timePassed):
-            nil
-        // Of a transfer that has failed for another reason meanwhile.
-        case (_, .transferReported): nil
-        case (.transferring, .aborted(let failure)): abort(failure, .lost, &context)
-        case (.ready, .aborted(let failure)), (.asking, .aborted(let failure)),
-            (.consulting, .aborted(let failure)), (.confirming, .aborted(let failure)),
-            (.lookingUp, .aborted(let failure)), (.findingUpstreams, .aborted(let failure)),
-            (.waiting, .aborted(let failure)),
-            (.needingBody, .aborted(let failure)):
-            abort(failure, .none, &context)
         // No other state waits for these events.
         case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn), (_, .unanswered),
-            (_, .notAsked), (_, .consulted), (_, .confirmed), (_, .found), (_, .foundInNetrc), (_, .obtained),
-            (_, .supplied), (_, .resumed),
-            (.finished, .aborted):
+            (_, .notAsked), (_, .consulted), (_, .confirmed), (_, .found), (_, .foundUpstreams),
+            (_, .supplied), (_, .resumed):
             fail(.unexpectedEvent, &context)
         }
     }
 
+    private mutating func timePassed(_ context: inout FetchContext) -> FetchStep? {
+        switch state {
+        case .transferring(let since): releaseLeasesOfSlowResponse(since: since, &context)
+        case .lookingUp(_, let since), .findingUpstreams(_, _, let since):
+            time.isUsedUp(at: context.now, inWaitSince: since) ? fail(timeoutFailure, &context) : nil
+        case .waiting(let step, let place, let since): endOverdueWait(step, at: place, since: since, &context)
+        case .ready, .asking, .consulting, .confirming, .needingBody, .finished: nil
+        }
+    }
+
     private mutating func record(_ event: TransferEvent, _ context: inout FetchContext) -> FetchStep? {
-        logins.record(event, &context)
+        // The transfer may have failed for another reason meanwhile.
+        if isTransferring { logins.record(event, &context) }
         return nil
     }
 
@@ -180,10 +171,8 @@ struct FetchMachine: Sendable {
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
 
-    private mutating func abort(
-        _ failure: FetchFailure, _ verdict: InFlightAttempts.Verdict, _ context: inout FetchContext
-    ) -> FetchStep {
-        context.endAttempt(by: intent.id, verdict)
+    private mutating func abort(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
+        context.endAttempt(by: intent.id, isTransferring ? .lost : .none)
         return fail(failure, &context)
     }
 
@@ -251,32 +240,21 @@ struct FetchMachine: Sendable {
     }
 
     private mutating func found(
-        _ result: [KeyringItem]?, _ question: Question, since: Duration, _ context: inout FetchContext
+        _ finding: FetchTable.Finding, _ question: Question, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
         time.recordWait(context.now - since)
         let challenger = logins.search.hopState.challenger(of: question)
-        logins.search.hopState[challenger].keyringItems?.record(result)
-        context.keyring.recordPaths(
-            of: result ?? [], at: challenger, time: context.environment.sinceEpoch, now: context.now)
-        return choose(question, &context)
-    }
-
-    private mutating func obtained(
-        _ outcome: TokenOutcome, _ question: Question, since: Duration, _ context: inout FetchContext
-    ) -> FetchStep {
-        time.recordWait(context.now - since)
-        logins.record(outcome, for: question)
-        return choose(question, &context)
-    }
-
-    private mutating func foundInNetrc(
-        _ logins: [Netrc.Login], from source: CredentialSource, _ question: Question, since: Duration,
-        _ context: inout FetchContext
-    ) -> FetchStep {
-        time.recordWait(context.now - since)
-        let challenger = self.logins.search.hopState.challenger(of: question)
-        self.logins.search.hopState[challenger].netrcLogins?.logins = logins
-        self.logins.search.hopState[challenger].netrcLogins?.source = source
+        switch finding {
+        case .items(let result):
+            let items = try? result.get()
+            logins.search.hopState[challenger].keyringItems?.record(items)
+            context.keyring.recordPaths(
+                of: items ?? [], at: challenger, time: context.environment.sinceEpoch, now: context.now)
+        case .logins(let found, let source):
+            logins.search.hopState[challenger].netrcLogins?.logins = found
+            logins.search.hopState[challenger].netrcLogins?.source = source
+        case .token(let outcome): logins.record(outcome, for: question)
+        }
         return choose(question, &context)
     }
 }

@@ -43,13 +43,10 @@ public struct FetchTable: Sendable {
         case consulted(Bool?)
         /// The answer to the last `confirm`; `nil` if there is none.
         case confirmed(Consent?)
-        /// The result of the last `lookUp`.
-        case found(Result<[KeyringItem], KeyringFailure>)
-        /// The logins found by the last `readNetrc`, and their source, `netrc` or `command`; empty if neither could be
-        /// used.
-        case foundInNetrc([Netrc.Login], CredentialSource)
-        /// The outcome of the last `obtainToken`.
-        case obtained(TokenOutcome)
+        /// The result of the last `lookUp`, `readNetrc` or `obtainToken`.
+        case found(Finding)
+        /// The last `findUpstreams` has ended: the proxy rule of the environment knows the upstreams, or why there are none.
+        case foundUpstreams
         /// The body that the client has sent again; `nil` if it has not.
         case supplied(RequestBody?)
         /// An update for a waiting fetch.
@@ -58,6 +55,14 @@ public struct FetchTable: Sendable {
         case timePassed
         /// The fetch was ended from outside: its client has disconnected, cancelled it or sent a malformed answer.
         case aborted(FetchFailure)
+    }
+
+    /// What a search outside the broker's memory has found.
+    public enum Finding: Sendable {
+        case items(Result<[KeyringItem], KeyringFailure>)
+        /// The logins of the netrc file or of a command; empty if neither could be used.
+        case logins([Netrc.Login], CredentialSource)
+        case token(TokenOutcome)
     }
 
     private var machines: [FetchID: FetchMachine] = [:]
@@ -99,7 +104,7 @@ public struct FetchTable: Sendable {
 
     /// Passes an event to the fetch.
     public mutating func handle(_ event: Event, of id: FetchID, _ environment: FetchEnvironment) -> [Order] {
-        if case .found(let result) = event { recordKeyring(result, environment.now) }
+        if case .found(.items(let result)) = event { recordKeyring(result, environment.now) }
         return run(id, environment, event)
     }
 

@@ -46,6 +46,14 @@ extension LoginResolution {
         }
     }
 
+    /// Returns the question of a fetch that logs in before its first request; `nil` if it has a login, or needs none. Its
+    /// outcome without an answer is the challenge that the server would send if it required a login.
+    func questionBeforeRequest(_ context: FetchContext) -> Question? {
+        guard intent.plan.logsInFirst, outgoing.server == nil else { return nil }
+        let field = HeaderField("WWW-Authenticate", "Basic realm=\"\(search.hopState.chain.origin.host)\"")
+        return question(raisedBy: TransferResponse(status: 401, headers: [field]), at: .server, context)
+    }
+
     // MARK: In-flight attempts
 
     /// Begins an in-flight attempt. Returns `false` if the fetch has to wait, because others have sent the same

@@ -2,12 +2,10 @@ internal import WatchwordProtocol
 
 /// The choice of the proxy of each hop, and of another one if it fails.
 extension FetchMachine {
-    /// Continues a hop whose upstreams were unknown. Returns `nil` if they still are.
+    /// Continues a hop whose upstreams were unknown.
     mutating func foundUpstreams(
         for previous: Origin?, _ events: [FetchEvent], since: Duration, _ context: inout FetchContext
-    ) -> FetchStep? {
-        if time.isUsedUp(at: context.now, inWaitSince: since) { return fail(timeoutFailure, &context) }
-        guard context.environment.proxy.choice(for: chain.origin, now: context.now) != .unknown else { return nil }
+    ) -> FetchStep {
         time.recordWait(context.now - since)
         return enterHop(from: previous, &context, events: events)
     }

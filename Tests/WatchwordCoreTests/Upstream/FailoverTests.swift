@@ -184,14 +184,14 @@ import WatchwordProtocol
         run.expire(fetch)
         #expect(run.requests[fetch] == nil)
         run.proxy.found?.record(.success([.proxy(second)]), for: try FetchURL("http://h/").origin, now: run.now)
-        run.expire(fetch)
+        run.foundUpstreams(fetch)
         #expect(run.last(fetch)?.proxy?.host == "q")
         // Each hop of a redirect is looked up.
         run.respond(fetch, 302, ("Location", "http://other/"))
         #expect(run.pending[fetch] == .findUpstreams(try FetchURL("http://other/").origin))
         run.proxy.found?.record(
             .failure(UpstreamFailure("broken")), for: try FetchURL("http://other/").origin, now: run.now)
-        run.expire(fetch)
+        run.foundUpstreams(fetch)
         #expect(run.failures[fetch] == FetchFailure(.proxyFailed, "broken"))
     }
 
