@@ -15,7 +15,7 @@ final class BodyFlow {
     /// The result of the transfer; `nil` while more bytes may follow.
     private var source: Result<Void, TransferFailure>?
     /// The fields after the body, known at its end.
-    private var trailers: [HeaderField] = []
+    private var trailers = HeaderBlock()
     /// The result of the delivery; `nil` until it has ended.
     private(set) var outcome: TransferPort.Delivery?
     /// Whether libcurl was told to pause.
@@ -58,7 +58,7 @@ final class BodyFlow {
     }
 
     /// Ends the body: no more bytes follow.
-    func end(_ result: Result<Void, TransferFailure>, trailers: [HeaderField] = []) {
+    func end(_ result: Result<Void, TransferFailure>, trailers: HeaderBlock = []) {
         guard source == nil else { return }
         touched?()
         (source, self.trailers) = (result, trailers)

@@ -125,9 +125,7 @@ extension ResponseHeaders {
     /// The server's answer to a Negotiate login; its size is limited with the header section.
     fileprivate var negotiateToken: String? {
         let scheme = "negotiate "
-        let field = fields.first {
-            $0.name.lowercased() == "www-authenticate" && $0.value.lowercased().hasPrefix(scheme)
-        }
-        return field.map { String($0.value.dropFirst(scheme.count)) }
+        let value = fields.values(of: "WWW-Authenticate").first { $0.lowercased().hasPrefix(scheme) }
+        return value.map { String($0.dropFirst(scheme.count)) }
     }
 }

@@ -7,9 +7,9 @@ struct ResponseHeaders {
     private(set) var status = 0
     /// The reason phrase.
     private(set) var reason = ""
-    private(set) var fields: [HeaderField] = []
+    private(set) var fields = HeaderBlock()
     /// The fields after the body.
-    private(set) var trailers: [HeaderField] = []
+    private(set) var trailers = HeaderBlock()
     private(set) var bytes = 0
     /// Whether the empty line after the fields was received: a body, another response or trailers may follow.
     private(set) var isComplete = false
@@ -25,7 +25,7 @@ struct ResponseHeaders {
     /// Whether the last line was a status line.
     private(set) var isAtStart = false
 
-    private static let usualFields = 16
+    private static let (usualBytes, usualFields) = (512, 16)
 
     /// The accepted content codings: both expand at most about a thousandfold. A kilobyte of Brotli or Zstandard, or of two codings
     /// applied in turn, may expand to gigabytes.
@@ -60,13 +60,13 @@ struct ResponseHeaders {
     var problem: String? {
         if hasHiddenField { return "a blank follows the name of a field that decides its length or a login" }
         var length: Substring?
-        for field in fields where field.isNamed("Content-Length") {
+        for value in fields.values(of: "Content-Length") {
             // A fast path for the usual field.
-            if length == nil, field.value.isNumber {
-                length = field.value[...]
+            if length == nil, value.isNumber {
+                length = value[...]
                 continue
             }
-            for part in field.value.split(separator: ",", omittingEmptySubsequences: false) {
+            for part in value.split(separator: ",", omittingEmptySubsequences: false) {
                 let number = part.trimmingBlanks
                 guard number.isNumber else {
                     return "its Content-Length is not a number"
@@ -109,7 +109,7 @@ struct ResponseHeaders {
         self.reason = reason
         self.bytes = bytes
         isAtStart = true
-        fields.reserveCapacity(Self.usualFields)
+        fields.reserve(bytes: Self.usualBytes, fields: Self.usualFields)
     }
 
     /// Whether libcurl does not recognize a field that it reads, because of a blank before the colon. From other fields the blank is
@@ -123,14 +123,12 @@ struct ResponseHeaders {
     }
 
     private static func append(
-        _ line: UnsafeRawBufferPointer, _ text: UnsafeRawBufferPointer, to fields: inout [HeaderField]
+        _ line: UnsafeRawBufferPointer, _ text: UnsafeRawBufferPointer, to fields: inout HeaderBlock
     ) {
-        if let first = line.first, first.isBlank, let last = fields.indices.last {
-            // A folded line (RFC 9112 section 5.2) continues the previous value.
-            fields[last].value += " " + String(header: text)
+        if let first = line.first, first.isBlank, !fields.isEmpty {
+            fields.continueLast(with: text)
         } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
-            let (name, value) = (text.part(..<colon), text.part((colon + 1)...))
-            fields.append(HeaderField(String(header: name.trimmed), String(header: value.trimmed)))
+            fields.append(name: text.part(..<colon).trimmed, value: text.part((colon + 1)...).trimmed)
         }
     }
 

@@ -23,7 +23,6 @@ struct ServerProofs {
     /// checked.
     func isBodyProven(by headers: ResponseHeaders) -> Bool {
         guard !checks.isEmpty, ![401, 407].contains(headers.status) else { return true }
-        let fields = headers.fields + headers.trailers
-        return checks.allSatisfy { $0.isRight(fields) }
+        return checks.allSatisfy { $0.isRight(headers.fields, trailers: headers.trailers) }
     }
 }

@@ -35,7 +35,7 @@ import WatchwordProtocol
         _ path: ExactText, _ stage: Stage, _ status: Int = 200, _ body: String = "", _ challenge: String = "Bearer"
     ) {
         guard let index = stage.transfers.requests.lastIndex(where: { $0.url.path == path }) else { return }
-        let headers = [HeaderField("WWW-Authenticate", challenge)]
+        let headers: HeaderBlock = [HeaderField("WWW-Authenticate", challenge)]
         stage.transfers.complete(
             .success(TransferResponse(status: status, headers: headers, body: Array(body.utf8))), ofRequest: index)
     }

@@ -136,7 +136,7 @@ import WatchwordProtocol
         let id = table.add(plan, of: ClientTag(value: 1))
         _ = table.handle(.started, of: id, environment)
         let fields = [HeaderField("WWW-Authenticate", "Basic realm=\"r\"")]
-        _ = table.handle(.received(TransferResponse(status: 401, headers: fields)), of: id, environment)
+        _ = table.handle(.received(TransferResponse(status: 401, headers: HeaderBlock(fields))), of: id, environment)
         _ = table.handle(.found(.items(.success([]))), of: id, environment)
         let answer = ChallengeAnswer.credential(.login(LoginCredential(user: "bob", password: secret("pw"))))
         let sent = table.handle(.answered(answer), of: id, environment)

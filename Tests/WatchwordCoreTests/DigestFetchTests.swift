@@ -180,7 +180,7 @@ import WatchwordProtocol
         "nextnonce=\"m\", rspauth=\"0\"",
     ]
 
-    private func info(_ text: String) -> [HeaderField] { [HeaderField("Authentication-Info", text)] }
+    private func info(_ text: String) -> HeaderBlock { [HeaderField("Authentication-Info", text)] }
 
     @Test("Rules D14, D15 and R16: the trailer section counts as the header section")
     func theTrailerSectionCountsAsTheHeaderSection() throws {

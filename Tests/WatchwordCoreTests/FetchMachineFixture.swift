@@ -60,7 +60,7 @@ struct MachineRun {
 
     mutating func respond(_ status: Int, _ headers: (String, String)..., body: String = "") {
         let fields = headers.map { HeaderField($0.0, $0.1) }
-        let response = TransferResponse(status: status, headers: fields, body: Array(body.utf8))
+        let response = TransferResponse(status: status, headers: HeaderBlock(fields), body: Array(body.utf8))
         take(table.handle(.received(response), of: id, environment))
     }
 

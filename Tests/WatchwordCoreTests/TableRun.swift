@@ -109,7 +109,7 @@ struct TableRun {
     mutating func receive(
         _ id: FetchID, _ status: Int, _ fields: [HeaderField], _ change: (inout TransferResponse) -> Void
     ) {
-        var response = TransferResponse(status: status, headers: fields)
+        var response = TransferResponse(status: status, headers: HeaderBlock(fields))
         change(&response)
         if let request = last(id) {
             let isReused = response.reusedConnection

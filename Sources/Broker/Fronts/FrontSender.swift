@@ -29,7 +29,7 @@ final class FrontSender {
         let protocols = received.headers.filter { received.status == 101 && $0.isNamed("Upgrade") }
         let hasNoBody = answer.request.method == "HEAD" || received.status == 304
         // A body in chunks may be followed by trailers.
-        let isChunked = received.headers.contains { $0.isNamed("Transfer-Encoding") }
+        let isChunked = received.headers.contains("Transfer-Encoding")
         let length =
             if hasNoBody { announced } else if let body { body.announcedBytes } else {
                 isChunked ? nil : received.body.count
@@ -83,7 +83,7 @@ final class FrontSender {
 
     /// Sends a part of a body in the framing of its response.
     private func send(
-        _ part: [UInt8], _ trailers: [HeaderField], isAtEnd: Bool, to answer: FrontAnswer, _ response: FrontResponse
+        _ part: [UInt8], _ trailers: HeaderBlock, isAtEnd: Bool, to answer: FrontAnswer, _ response: FrontResponse
     ) {
         guard response.framing == .chunked else { return answer.link.send(part) }
         answer.link.send(FrontResponse.chunk(part))

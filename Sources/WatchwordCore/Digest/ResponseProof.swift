@@ -31,7 +31,7 @@ public struct ResponseProof: Sendable, Equatable {
 
     /// Whether the proof in the response may be one over its body, which has to be complete for the check.
     /// - Parameter fields: the header section of the response.
-    public func coversBody(_ fields: [HeaderField]) -> Bool {
+    public func coversBody(_ fields: HeaderBlock) -> Bool {
         let info = AuthenticationInfo(fields: fields.values(of: fieldName))
         let protection =
             info.qop.map { DigestChallenge.Protection(option: $0) } ?? exchange.response.challenge.protection
@@ -60,9 +60,9 @@ public final class ProofCheck {
     public func update(_ bytes: UnsafeRawBufferPointer) { digest.update(bytes) }
 
     /// Whether every proof of the response is correct, or there is none. Called once, at the end of the response.
-    /// - Parameter fields: the fields of the header section and of the trailer section.
-    public func isRight(_ fields: [HeaderField]) -> Bool {
-        let info = AuthenticationInfo(fields: fields.values(of: proof.fieldName))
+    public func isRight(_ headers: HeaderBlock, trailers: HeaderBlock = []) -> Bool {
+        let values = headers.values(of: proof.fieldName) + trailers.values(of: proof.fieldName)
+        let info = AuthenticationInfo(fields: values)
         let hash = digest.finish()
         let isRight = proof.exchange.isProven(
             by: info, for: proof.attempt.credential, bodyHash: hash)

@@ -40,7 +40,7 @@ public enum FetchEvent: Sendable, Equatable {
     /// The fetch waits for another fetch, or the reason for its wait has changed.
     case waiting(FetchWait)
     /// The response that becomes the result.
-    case responded(status: Int, headers: [HeaderField])
+    case responded(status: Int, headers: HeaderBlock)
 }
 
 /// The result of a fetch.

@@ -222,7 +222,7 @@ extension TransferResponse {
     fileprivate var wholeBody: [UInt8]? { openBody == nil && !isDecoded ? body : nil }
 
     /// Returns the values of a field in the header section and the trailer section.
-    fileprivate func values(of name: String) -> [String] { (headers + trailers).values(of: name) }
+    fileprivate func values(of name: String) -> [String] { headers.values(of: name) + trailers.values(of: name) }
 
     /// The number of requests that can be under way to the sender of the response at the same time.
     fileprivate var mostRequests: Int {

@@ -83,7 +83,7 @@ public struct ResponseSummary: Sendable, Equatable {
     public var status: Int
     public var reason: String
     public var httpVersion: String
-    public var headers: [HeaderField]
+    public var headers: HeaderBlock
 
     init(_ response: TransferResponse) {
         status = response.status

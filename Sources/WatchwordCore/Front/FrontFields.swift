@@ -61,8 +61,9 @@ public struct FrontFields: Sendable {
     /// - Throws: `FrontRefusal` with status 502 if the origin demands a login to a proxy: a program would answer with the
     ///   token of the front.
     public func response(
-        status: Int, _ headers: [HeaderField], to request: FrontRequest, at sinceEpoch: Duration
+        status: Int, _ headers: HeaderBlock, to request: FrontRequest, at sinceEpoch: Duration
     ) throws(FrontRefusal) -> [HeaderField] {
+        let headers = Array(headers)
         // guard: front-407-of-origin
         guard status != 407 else {
             throw FrontRefusal(
@@ -83,7 +84,7 @@ public struct FrontFields: Sendable {
     }
 
     /// Returns the trailers of the origin's response for the program; none unless it accepts them.
-    public static func trailers(_ trailers: [HeaderField], to request: FrontRequest) -> [HeaderField] {
+    public static func trailers(_ trailers: HeaderBlock, to request: FrontRequest) -> [HeaderField] {
         guard request.acceptsTrailers else { return [] }
         return trailers.filter { FrontTrailers.allows($0.name) }
     }

@@ -99,25 +99,30 @@ public struct FrontRequest: Sendable, Equatable {
     public var isConnect: Bool { method == "CONNECT" }
 }
 
-extension [HeaderField] {
+/// A header section, received or to be sent.
+protocol HeaderSection {
+    func values(of name: String) -> [String]
+}
+
+extension HeaderBlock: HeaderSection {}
+
+extension [HeaderField]: HeaderSection {}
+
+extension HeaderSection {
     /// Returns the elements of all fields named `name`, which is a list of tokens (RFC 9110 section 5.6.1).
     func elements(of name: String) -> [String] {
-        var elements: [String] = []
-        for index in indices where self[index].isNamed(name) {
-            let value = self[index].value
+        values(of: name).flatMap { value -> [String] in
             // Most fields have one element.
             if !value.isEmpty, !value.utf8.contains(where: { $0 == UInt8(ascii: ",") || Self.isBlank($0) }) {
-                elements.append(value)
-                continue
+                return [value]
             }
             // Not by characters, which takes much longer than comparing bytes.
-            for part in value.utf8.split(separator: UInt8(ascii: ",")) {
+            return value.utf8.split(separator: UInt8(ascii: ",")).compactMap { part in
                 var element = part.drop(while: Self.isBlank)
                 while let last = element.last, Self.isBlank(last) { element.removeLast() }
-                if !element.isEmpty { elements.append(String(Substring(element))) }
+                return element.isEmpty ? nil : String(Substring(element))
             }
         }
-        return elements
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }

@@ -77,10 +77,10 @@ struct OAuthClient: Sendable, Equatable {
 /// The reply to an `OAuthRequest`.
 public struct OAuthReply: Sendable, Equatable {
     public let status: Int
-    public let headers: [HeaderField]
+    public let headers: HeaderBlock
     public let body: [UInt8]
 
-    public init(status: Int, headers: [HeaderField] = [], body: [UInt8]) {
+    public init(status: Int, headers: HeaderBlock = [], body: [UInt8]) {
         (self.status, self.headers, self.body) = (status, headers, body)
     }
 

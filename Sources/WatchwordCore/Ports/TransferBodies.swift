@@ -70,7 +70,7 @@ public struct BodyPart: Sendable, Equatable {
     public var offset: Int
     public var isAtEnd: Bool
     /// The fields after the body, at its end (RFC 9110 section 6.5).
-    public var trailers: [HeaderField] = []
+    public var trailers = HeaderBlock()
 
     public init(bytes: [UInt8], offset: Int, isAtEnd: Bool) {
         self.bytes = bytes

@@ -82,9 +82,9 @@ public struct TransferResponse: Sendable, Equatable {
     /// `1.0`, `1.1` or `2`.
     public var httpVersion: String
     /// The fields of the final response, without those of interim (1xx) responses.
-    public var headers: [HeaderField]
+    public var headers: HeaderBlock
     /// The fields after the body (RFC 9110 section 6.5); empty while the body is still being received.
-    public var trailers: [HeaderField] = []
+    public var trailers = HeaderBlock()
     /// Whether a content coding of the body was decoded.
     public var isDecoded = false
     /// The whole body; empty if there is an `openBody`.
@@ -113,7 +113,7 @@ public struct TransferResponse: Sendable, Equatable {
     /// a form of the adapter. `nil` if there is nothing new.
     public var cookies: [Secret]?
 
-    public init(status: Int, httpVersion: String = "1.1", headers: [HeaderField] = [], body: [UInt8] = []) {
+    public init(status: Int, httpVersion: String = "1.1", headers: HeaderBlock = [], body: [UInt8] = []) {
         self.status = status
         self.httpVersion = httpVersion
         self.headers = headers

@@ -29,7 +29,7 @@ public final class FetchRunResult: Sendable {
     /// The URL of the last hop.
     public let url: String
     public let httpVersion: String
-    public let headers: [HeaderField]
+    public let headers: HeaderBlock
     public let body: Body
     /// The size of the body. While the body is being received: the size that the server announced, or `nil`.
     public let bodyBytes: Int?
@@ -45,7 +45,7 @@ public final class FetchRunResult: Sendable {
     public let challengeTime: Duration
 
     public init(
-        fetchID: String, status: Int, reason: String = "", url: String, httpVersion: String, headers: [HeaderField],
+        fetchID: String, status: Int, reason: String = "", url: String, httpVersion: String, headers: HeaderBlock,
         body: Body, bodyBytes: Int?, authentication: Authentication?, exchanges: Int,
         proxyAuthentication: Authentication? = nil, unanswered: Unanswered? = nil, totalTime: Duration,
         challengeTime: Duration
@@ -102,7 +102,8 @@ extension FetchRunResult: JSONWritable {
         if !reason.isEmpty { writer.member("reason", reason.readable) }
         writer.member("url", url)
         writer.member("httpVersion", httpVersion)
-        let hasMarks = writer.member("headers", headers)
+        writer.name("headers")
+        let hasMarks = headers.write(to: &writer)
         if hasMarks || reason.isMarked, let raw = headers.rawBytes(reason: reason) { writer.member("rawBytes", raw) }
         if let body {
             writer.name("body")

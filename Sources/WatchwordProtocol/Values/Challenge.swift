@@ -168,9 +168,9 @@ public struct Challenge: Sendable, Equatable {
 
     public struct FailureResponse: Sendable, Equatable {
         public var status: Int
-        public var headers: [HeaderField]
+        public var headers: HeaderBlock
 
-        public init(status: Int, headers: [HeaderField]) {
+        public init(status: Int, headers: HeaderBlock) {
             self.status = status
             self.headers = headers
         }
@@ -278,28 +278,6 @@ extension Challenge {
 
 extension Challenge.FailureResponse {
     var json: JSON { ["status": .integer(status), "headers": headers.json, "rawBytes": headers.rawBytes()] }
-}
-
-extension JSONWriter {
-    /// Writes the fields as a list of pairs. Returns whether some of them contain bytes that are not UTF-8.
-    mutating func member(_ name: StaticString, _ fields: [HeaderField]) -> Bool {
-        var hasMarks = false
-        self.name(name)
-        beginArray()
-        for field in fields {
-            separate()
-            beginArray()
-            separate()
-            append(field.name.readable)
-            separate()
-            let isMarked = field.value.isMarked
-            append(isMarked ? field.value.readable : field.value)
-            hasMarks = hasMarks || isMarked
-            endArray()
-        }
-        endArray()
-        return hasMarks
-    }
 }
 
 extension [HeaderField] {

@@ -165,7 +165,7 @@ final class FakeTransfers: TransferPort {
     }
 
     /// Answers the oldest open request.
-    func respond(_ status: Int, _ headers: [HeaderField] = [], body: String = "") {
+    func respond(_ status: Int, _ headers: HeaderBlock = [], body: String = "") {
         complete(.success(TransferResponse(status: status, headers: headers, body: Array(body.utf8))))
     }
 

@@ -101,7 +101,7 @@ import WatchwordProtocol
     ])
     func aResponseMayEndItsConnection(version: String, connection: [String], ends: Bool) {
         let response = TransferResponse(
-            status: 200, httpVersion: version, headers: connection.map { HeaderField("Connection", $0) })
+            status: 200, httpVersion: version, headers: HeaderBlock(connection.map { HeaderField("Connection", $0) }))
         #expect(response.endsConnection == ends)
     }
 }

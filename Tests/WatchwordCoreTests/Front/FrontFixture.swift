@@ -69,7 +69,7 @@ extension FrontFields {
     func response(
         status: Int, _ headers: [HeaderField], to request: FrontRequest
     ) throws(FrontRefusal) -> [HeaderField] {
-        try response(status: status, headers, to: request, at: testTime)
+        try response(status: status, HeaderBlock(headers), to: request, at: testTime)
     }
 }
 

@@ -16,7 +16,7 @@ func server(_ change: JSON = [:]) throws -> AuthorizationServer {
 }
 
 func reply(_ json: JSON?, status: Int = 200, _ headers: [HeaderField] = []) -> OAuthReply {
-    OAuthReply(status: status, headers: headers, body: json?.serialized() ?? [])
+    OAuthReply(status: status, headers: HeaderBlock(headers), body: json?.serialized() ?? [])
 }
 
 /// Returns the kind of the failure that `body` throws; `nil` if it throws none.
@@ -96,7 +96,7 @@ struct TokenRun {
 
     mutating func reply(_ json: JSON?, status: Int = 200, _ headers: (String, String)...) {
         let fields = headers.map { HeaderField($0.0, $0.1) }
-        handle(.replied(.success(OAuthReply(status: status, headers: fields, body: json?.serialized() ?? []))))
+        handle(.replied(.success(OAuthReply(status: status, headers: HeaderBlock(fields), body: json?.serialized() ?? []))))
     }
 
     mutating func failNetwork() { handle(.replied(.failure(FetchFailure(.cannotConnect, "no route")))) }

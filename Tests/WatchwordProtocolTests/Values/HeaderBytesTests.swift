@@ -42,6 +42,17 @@ struct HeaderBytesTests {
         #expect([HeaderField("A", text(bytes))].json.elements?.first?.elements?.last?.string == readable)
     }
 
+    @Test("Rule X2: a block keeps the bytes, and is written like its fields", arguments: examples)
+    func aBlockIsWrittenLikeItsFields(bytes: [UInt8]) {
+        let fields = [HeaderField("A", text(bytes)), HeaderField("B", "\"b\"")]
+        let block = HeaderBlock(fields)
+        let result = FetchRunResult(
+            fetchID: "f1", status: 200, url: "u", httpVersion: "1.1", headers: block, body: .handle, bodyBytes: nil,
+            authentication: nil, exchanges: 1, totalTime: .zero, challengeTime: .zero)
+        #expect(Array(block) == fields && block.json == fields.json)
+        #expect(result.json["headers"] == fields.json && result.json["rawBytes"] == fields.rawBytes())
+    }
+
     @Test func aMarkedTextIsShownAsItIsRead() {
         #expect(text([0x42, 0xFC, 0x72, 0x6F]).shortened == "Büro")
         #expect(text([0x61, 0x9B, 0x62]).shortened == "a\u{FFFD}b")

@@ -41,4 +41,18 @@ struct HeaderFieldTests {
         #expect([HeaderField("A", "1"), HeaderField("a", "")].json.text == #"[["A","1"],["a",""]]"#)
         #expect([HeaderField]().json.text == "[]")
     }
+
+    // MARK: HeaderBlock
+
+    @Test func aBlockFindsItsFields() {
+        var block = HeaderBlock(fields)
+        #expect(block.values(of: "WWW-authenticate") == ["Basic realm=\"a\"", "Digest realm=\"b\""])
+        #expect(block.firstValue(of: "date") == "now" && block.contains("DATE") && !block.contains("Dat"))
+        #expect(block.firstValue(of: "Dates") == nil && block.values(of: "") == [] && Array(block) == fields)
+        Array("now".utf8).withUnsafeBytes { block.continueLast(with: $0) }
+        #expect(block.last?.value == "Digest realm=\"b\" now" && block.firstValue(of: "Date") == "now")
+        var none = HeaderBlock()
+        Array("x".utf8).withUnsafeBytes { none.continueLast(with: $0) }
+        #expect(none.isEmpty && none.values(of: "x") == [])
+    }
 }
