@@ -98,7 +98,8 @@ let package = Package(
         .target(name: "EventLoop", dependencies: ["CPlatform", "Threads"], swiftSettings: strict),
         .target(name: "AuditTrail", dependencies: ["WatchwordProtocol", "JSONText"], swiftSettings: strict),
         .target(
-            name: "Configuration", dependencies: ["COAuthPresets", "CToml", "WatchwordProtocol"], swiftSettings: strict),
+            name: "Configuration", dependencies: ["COAuthPresets", "CToml", "WatchwordCore", "WatchwordProtocol"],
+            swiftSettings: strict),
         .target(
             name: "Transfers",
             dependencies: [
@@ -192,7 +193,8 @@ let package = Package(
             name: "AuditTrailTests", dependencies: ["AuditTrail", "WatchwordProtocol", "JSONText"],
             swiftSettings: strict),
         .testTarget(
-            name: "ConfigurationTests", dependencies: ["Configuration", "WatchwordProtocol", "TestServers"],
+            name: "ConfigurationTests",
+            dependencies: ["Configuration", "WatchwordCore", "WatchwordProtocol", "TestServers"],
             swiftSettings: strict),
         .target(
             name: "TestServers", dependencies: ["TestEnvironment", "WatchwordProtocol", "COpenSSL"],

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// A file with the secret of an OAuth client: `client-secret-file` of a table `[oauth."URL"]`.

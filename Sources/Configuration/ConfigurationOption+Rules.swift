@@ -1,3 +1,4 @@
+internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// A rule that is written as one string.

@@ -1,3 +1,4 @@
+internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// An option of the tables `[oauth."URL"]`. The parser and the manual page both use `OAuthOption.all`.

@@ -1,5 +1,6 @@
 internal import COAuthPresets
-public import WatchwordProtocol
+public import WatchwordCore
+internal import WatchwordProtocol
 
 /// The rules for well-known hosts, from contrib/oauth-presets.toml.
 public enum OAuthPresets {

@@ -1,3 +1,4 @@
+internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// Reads the tables `[oauth."URL"]`.

@@ -1,3 +1,4 @@
+public import WatchwordCore
 public import WatchwordProtocol
 
 /// The settings from the configuration file; without a file, the defaults.

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Synchronization
 internal import Threads
 
@@ -28,4 +29,31 @@ public final class LoopThread: Sendable {
         thread.join()
         return true
     }
+}
+
+/// A reference to a value that belongs to a loop. It can be passed through other threads, but read only on the loop.
+///
+/// `@unchecked Sendable`: `value` checks that it is read on the loop. If the last copy is released on another thread,
+/// something on the loop must still refer to the value, so that it is not deinitialized on the other thread.
+public struct LoopBound<Value>: @unchecked Sendable {
+    private let loop: EventLoop
+    private let bound: Value
+
+    public init(_ value: Value, to loop: EventLoop) { (bound, self.loop) = (value, loop) }
+
+    /// The value. To be read on the loop only.
+    public var value: Value {
+        loop.checkIsolated()
+        return bound
+    }
+}
+
+/// A failed system call of an event loop.
+public struct LoopFailure: Error, Equatable, CustomStringConvertible {
+    private let call: String
+    private let error: Int32
+
+    init(_ call: String, error: Int32 = errno) { (self.call, self.error) = (call, error) }
+
+    public var description: String { "\(call) failed: \(String(cString: strerror(error)))" }
 }

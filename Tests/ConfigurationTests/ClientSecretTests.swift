@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import WatchwordCore
 import WatchwordProtocol
 
 @testable import Configuration

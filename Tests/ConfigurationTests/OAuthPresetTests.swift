@@ -1,4 +1,5 @@
 import Testing
+import WatchwordCore
 import WatchwordProtocol
 
 @testable import Configuration

@@ -1,5 +1,6 @@
 import Configuration
 import Testing
+import WatchwordCore
 import WatchwordProtocol
 
 @Suite struct RestartTests {

@@ -1,3 +1,4 @@
+internal import CProtocolDocument
 internal import JSONText
 internal import WatchwordCore
 internal import WatchwordProtocol
@@ -104,4 +105,17 @@ struct MethodTable: Sendable {
 struct Call<M: Method>: Sendable {
     let id: CallID
     let connection: ConnectionID
+}
+
+/// The OpenRPC document that `rpc.discover` returns.
+enum ProtocolDocument {
+    private static let limits = JSONLimits(depth: 64, values: 100_000)
+
+    static func load() -> JSON {
+        var length = 0
+        let start = watchword_openrpc_document(&length)
+        let document = try? JSON.parse(UnsafeRawBufferPointer(start: start, count: length), limits: limits)
+        guard let document else { preconditionFailure("Protocol/openrpc.json is not JSON") }
+        return document
+    }
 }

@@ -70,3 +70,65 @@ struct AuthorizationServer: Sendable, Equatable {
         return url
     }
 }
+
+/// The metadata of a resource (RFC 9728 section 2).
+struct ProtectedResource: Sendable, Equatable {
+    /// The identifier, which is sent as `resource` (RFC 8707).
+    let identifier: String
+    let path: ExactText
+    let issuer: String
+    let scopes: [String]
+
+    /// Checks the metadata for a request to `url`. The identifier has the origin of the request, and its path is that of the
+    /// request or above it; RFC 9728 section 3.3 demands identity, which no request below the resource would meet.
+    /// - Throws: `FetchFailure` of kind `loginFailed`.
+    init(_ body: [UInt8], for url: FetchURL) throws(FetchFailure) {
+        guard let json = OAuthDocument.parse(body), let text = json["resource"]?.string else {
+            throw Self.failure(url, "is not a JSON object with a resource")
+        }
+        // guard: oauth-resource
+        guard !text.contains("#"), let resource = try? FetchURL(text), resource.origin == url.origin,
+            PathRange.path(resource.path, covers: url.path)
+        else { throw Self.failure(url, "describes another resource, \(text.shortened)") }
+        guard let issuer = json.strings("authorization_servers").first,
+            let server = try? FetchURL(issuer), server.mayBeNamed(by: url)
+        else { throw Self.failure(url, "names no authorization server with https") }
+        (identifier, path, self.issuer) = (text, resource.path, issuer)
+        scopes = json.strings("scopes_supported").filter(\.isScope)
+    }
+
+    private static func failure(_ url: FetchURL, _ text: String) -> FetchFailure {
+        FetchFailure(.loginFailed, "cannot find out where to log in for \(url.origin.text): its metadata \(text)")
+    }
+}
+
+/// The locations of metadata documents.
+enum WellKnown {
+    /// Returns where a resource may describe itself (RFC 9728 section 3.1), in the order in which they are tried: for its
+    /// path, then for the whole server.
+    static func resourceMetadata(of resource: FetchURL) -> [FetchURL] {
+        let name = "oauth-protected-resource"
+        let whole = FetchURL(origin: resource.origin, path: "/.well-known/\(ExactText(name))", query: nil)
+        let own = insert(name, into: resource, query: resource.query)
+        return own == whole ? [whole] : [own, whole]
+    }
+
+    /// Returns where a server may describe itself, in the order in which they are tried (RFC 8414 section 3.1, OpenID
+    /// Connect Discovery 1.0 section 4).
+    static func serverMetadata(of issuer: FetchURL) -> [FetchURL] {
+        let openID = "openid-configuration"
+        let appended = FetchURL(
+            origin: issuer.origin, path: "\(path(of: issuer))/.well-known/\(ExactText(openID))", query: nil)
+        let inserted = [insert("oauth-authorization-server", into: issuer), insert(openID, into: issuer)]
+        return inserted.contains(appended) ? inserted : inserted + [appended]
+    }
+
+    private static func insert(_ name: String, into url: FetchURL, query: String? = nil) -> FetchURL {
+        FetchURL(origin: url.origin, path: "/.well-known/\(ExactText(name))\(path(of: url))", query: query)
+    }
+
+    /// The path without one terminating slash.
+    private static func path(of url: FetchURL) -> ExactText {
+        url.path.hasSuffix("/") ? ExactText(url.path.string.dropLast()) : url.path
+    }
+}

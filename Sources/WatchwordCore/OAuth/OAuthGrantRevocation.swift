@@ -1,5 +1,5 @@
 internal import JSONText
-public import WatchwordProtocol
+internal import WatchwordProtocol
 
 /// Revokes the tokens of a grant at its server (RFC 7009), where that is possible. A failure changes nothing: the grant is
 /// forgotten in any case.

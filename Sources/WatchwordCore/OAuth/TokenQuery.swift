@@ -114,6 +114,15 @@ public struct BearerParameters: Sendable, Equatable {
     }
 }
 
+extension LoginCredential {
+    /// Returns after which time a token is renewed without a person; `nil` if it does not expire, or lives so long that it is
+    /// renewed after a challenge.
+    public func renewalWait(sinceEpoch: Duration) -> Duration? {
+        guard let left = expiresAt.map({ $0 - sinceEpoch }), left < .seconds(24 * 3600) else { return nil }
+        return left * 4 / 5
+    }
+}
+
 /// The end of the search for a token.
 public enum TokenOutcome: Sendable, Equatable {
     case token(LoginCredential)
@@ -134,4 +143,23 @@ extension String {
 extension [String] {
     /// The elements of both, sorted and without duplicates.
     func united(with other: [String]) -> [String] { Set(self).union(other).sorted() }
+}
+
+/// The parameters of a request for a token that say what the token is for.
+struct TokenTarget: Sendable {
+    /// The value of `resource` in requests (RFC 8707).
+    var resource: String?
+    var scopes: [String]
+    /// The path of the resource, if it was found by its metadata.
+    var path: ExactText?
+
+    typealias Parameter = (name: String, value: Secret)
+
+    var resourceParameter: [Parameter] { Self.parameter("resource", resource) }
+
+    var scopeParameter: [Parameter] { Self.parameter("scope", scopes.isEmpty ? nil : scopes.joined(separator: " ")) }
+
+    private static func parameter(_ name: String, _ value: String?) -> [Parameter] {
+        value.map { [(name, Secret(joining: [.text($0)]))] } ?? []
+    }
 }

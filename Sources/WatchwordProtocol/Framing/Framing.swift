@@ -1,3 +1,4 @@
+internal import Glibc
 public import JSONText
 
 /// The framing of messages on one connection. It is detected from the peer's first bytes and used in both directions.
@@ -38,5 +39,64 @@ extension FramingFailure: CustomStringConvertible {
         case .malformedHeader: "malformed frame header: use lines like \"Content-Length: 42\", terminated by CR LF"
         case .noContentLength: "the frame header must contain exactly one valid Content-Length"
         }
+    }
+}
+
+/// The header section of a `Content-Length` frame (Language Server Protocol, "Base Protocol").
+enum FrameHeader {
+    /// Returns the length of the section including the empty line that ends it; `nil` if that line has not been received yet.
+    static func length(of bytes: UnsafeRawBufferPointer) -> Int? {
+        let section = UnsafeRawBufferPointer(rebasing: bytes.prefix(Limits.frameHeaderBytes))
+        var end = 0
+        while let lineEnd = section.lineEnd(from: end) {
+            end = lineEnd + 1
+            if section[..<end].suffix(4).elementsEqual([13, 10, 13, 10]) { return end }
+        }
+        return nil
+    }
+
+    /// Returns the `Content-Length` of a complete section. Other fields are ignored; a second `Content-Length` is an error.
+    static func contentLength(_ section: UnsafeRawBufferPointer) throws(FramingFailure) -> Int {
+        var found: Int?
+        let text = String(decoding: section.dropLast(4), as: UTF8.self)
+        for line in text.split(separator: "\r\n", omittingEmptySubsequences: false) {
+            guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
+                throw .malformedHeader
+            }
+            guard line[..<colon].equalsIgnoringASCIICase("Content-Length") else { continue }
+            // guard: frame-one-length
+            guard found == nil, let count = decimal(line[line.index(after: colon)...]) else { throw .noContentLength }
+            found = count
+        }
+        guard let found else { throw .noContentLength }
+        return found
+    }
+
+    /// Parses digits surrounded by optional spaces and tabs (RFC 9110 section 5.6.3). At most twelve digits are accepted.
+    private static func decimal(_ text: Substring) -> Int? {
+        let digits = text.utf8.drop(while: isPadding).reversed().drop(while: isPadding).reversed()
+        guard !digits.isEmpty, digits.count <= 12 else { return nil }
+        return digits.reduce(into: 0 as Int?) { value, digit in
+            guard let known = value, (0x30...0x39).contains(digit) else {
+                value = nil
+                return
+            }
+            value = known * 10 + Int(digit - 0x30)
+        }
+    }
+}
+
+private func isPadding(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+extension UInt8 {
+    /// Space, tab, CR or LF.
+    var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Returns the index of the first LF at or after `start`.
+    func lineEnd(from start: Int) -> Int? {
+        guard let base = baseAddress, start < count else { return nil }
+        return memchr(base + start, 0x0A, count - start).map { UnsafeRawPointer($0) - base }
     }
 }

@@ -45,3 +45,44 @@ extension ParameterlessMethod {
 
     public var json: JSON { [:] }
 }
+
+/// The methods of requests and notifications that the broker sends. The first seven are requests, the others notifications.
+public enum BrokerMethodName: String, Sendable, CaseIterable {
+    case authChallenge = "auth/challenge"
+    case authCanAuthenticate = "auth/canAuthenticate"
+    case authUseStorage = "auth/useStorage"
+    case fetchNeedBody = "fetch/needBody"
+    case fetchApproveRedirect = "fetch/approveRedirect"
+    case authConfirm = "auth/confirm"
+    case authPrompt = "auth/prompt"
+    case authPending = "auth/pending"
+    case authCancelled = "auth/cancelled"
+    case authResolved = "auth/resolved"
+    case credentialChanged = "credential/changed"
+    case fetchHeaders = "fetch/headers"
+    case fetchProgress = "fetch/progress"
+    case fetchCompleted = "fetch/completed"
+    case fetchRedirect = "fetch/redirect"
+    case fetchRequest = "fetch/request"
+    case fetchResponse = "fetch/response"
+    case fetchWaiting = "fetch/waiting"
+    case serverClosing = "server/closing"
+    case event
+    case cancelRequest = "$/cancelRequest"
+}
+
+/// The parameters of `$/cancelRequest`: the id of the request to cancel.
+public struct CancelRequestParams: Sendable, Equatable {
+    public var id: RequestID
+
+    public init(id: RequestID) { self.id = id }
+
+    public init(_ json: JSON?) throws(InvalidParams) {
+        let members = try Members(json)
+        let id = try members.required("id", members["id"])
+        guard let id = RequestID(id) else { throw members.wrong("id", "a string or an integer") }
+        self.id = id
+    }
+
+    public var json: JSON { ["id": id.json] }
+}

@@ -1,3 +1,5 @@
+public import JSONText
+
 /// The account that a password belongs to: a user, and the Windows domain if it is separate from the user.
 ///
 /// Accounts compare byte by byte. An empty domain counts as none.
@@ -22,4 +24,40 @@ public struct Account: Sendable, Hashable {
 
 extension Account: ExpressibleByStringLiteral {
     public init(stringLiteral user: String) { self.init(user: ExactText(user)) }
+}
+
+/// A stored credential that matches a challenge, without its secret. An answer can select it with `{"type":"stored","id":…}`.
+public struct KnownUser: Sendable, Equatable {
+    /// The id as in `credential/list`.
+    public var id: CredentialID
+    public var user: ExactText
+    /// The Windows domain, if it is separate from the user.
+    public var domain: ExactText?
+    /// The source: `session` or `keyring`.
+    public var source: CredentialSource
+
+    public init(id: CredentialID, user: ExactText, domain: ExactText?, source: CredentialSource) {
+        self.id = id
+        self.user = user
+        self.domain = domain
+        self.source = source
+    }
+
+    /// Returns `nil` if a member is missing or the id is invalid.
+    public init?(_ json: JSON) {
+        guard let id = json["id"]?.string.flatMap(CredentialID.init), let user = json["user"]?.exactText,
+            let source = json["source"]?.string.flatMap(CredentialSource.init)
+        else { return nil }
+        self.init(id: id, user: user, domain: json["domain"]?.exactText, source: source)
+    }
+
+    /// The user with the domain, if any.
+    public var account: Account { Account(user: user, domain: domain) }
+
+    public var json: JSON {
+        [
+            "id": .string(id.text), "user": user.json, "domain": domain?.json,
+            "source": .string(source.rawValue),
+        ]
+    }
 }

@@ -82,3 +82,74 @@ extension UInt8 {
     @inlinable
     public var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }
+
+/// Character classes of the HTTP grammars. All header fields run through them, so they do not search a list.
+extension UInt8 {
+    /// Whether the byte is a `tchar` (RFC 9110 section 5.6.2).
+    package var isTokenCharacter: Bool {
+        switch self {
+        // ! # $ % & ' * + - . ^ _ ` | ~
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true
+        default: isAlphanumeric
+        }
+    }
+
+    /// Whether the byte may occur in a `token68` (RFC 9110 section 11.2) or a Bearer token (RFC 6750 section 2.1). The
+    /// `=` at the end is excluded.
+    package var isToken68Character: Bool {
+        switch self {
+        // - . _ ~ + /
+        case 0x2D, 0x2E, 0x5F, 0x7E, 0x2B, 0x2F: true
+        default: isAlphanumeric
+        }
+    }
+
+    /// Whether the byte may occur in a field value (RFC 9110 section 5.5): it is not a control character, or the tabulator.
+    package var isFieldCharacter: Bool { self >= 0x20 && self != 0x7F || self == 0x09 }
+
+    private var isAlphanumeric: Bool { (0x30...0x39).contains(self) || (0x61...0x7A).contains(self | 0x20) }
+}
+
+extension String {
+    /// Whether the text is a `token` (RFC 9110 section 5.6.2).
+    package var isToken: Bool {
+        withBytes { !$0.isEmpty && $0.allSatisfy { $0.isTokenCharacter } }
+    }
+
+    /// Whether the text contains no line end or other control character, except for tabulators.
+    package var isFieldText: Bool {
+        withBytes { $0.allSatisfy { $0.isFieldCharacter } }
+    }
+}
+
+/// Writes texts to memory that is large enough for all of them, which takes less time than appending them to an array or
+/// a string.
+package struct TextWriter {
+    private let buffer: UnsafeMutableBufferPointer<UInt8>
+    private var count = 0
+
+    package init(_ buffer: UnsafeMutableBufferPointer<UInt8>) { self.buffer = buffer }
+
+    package var written: Slice<UnsafeMutableBufferPointer<UInt8>> { buffer[..<count] }
+
+    package mutating func write(_ text: String) {
+        text.withBytes { bytes in
+            precondition(bytes.count <= buffer.count - count, "no room for a text")
+            guard let start = bytes.baseAddress, let target = buffer.baseAddress else { return }
+            (target + count).update(from: start, count: bytes.count)
+            count += bytes.count
+        }
+    }
+
+    /// Writes a part of a header section, with the bytes that were received.
+    package mutating func write(header text: String) {
+        guard text.isMarked else { return write(text) }
+        text.withBytes { bytes in
+            precondition(bytes.count <= buffer.count - count, "no room for a text")
+            for byte in HeaderBytes(bytes) {
+                buffer[count] = byte
+                count += 1
+            }
+        }
+    }
+}

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// Secret bytes: a password, a token, or a header that contains one.
 ///
 /// All copies of the value share one block of `SecretMemory`, which is wiped when the last copy is destroyed. A secret cannot
@@ -72,6 +74,99 @@ extension Secret {
         init(block: consuming SecretBlock, count: Int) {
             self.block = block
             self.count = count
+        }
+    }
+}
+
+extension Secret {
+    /// Reads from a descriptor up to its end, `capacity` bytes, or until `isEnough` accepts the bytes so far.
+    /// - Parameters:
+    ///   - error: the `errno` of a read that failed; otherwise unchanged.
+    ///   - isEnough: gets the bytes, and how many of them it has seen before.
+    package init(
+        reading descriptor: Int32, capacity: Int, error: inout Int32,
+        isEnough: (_ bytes: UnsafeRawBufferPointer, _ seen: Int) -> Bool = { _, _ in false }
+    ) {
+        self.init(capacity: capacity) { block in
+            var count = 0
+            while count < block.count {
+                let received = read(descriptor, block.baseAddress! + count, block.count - count)
+                if received < 0 && errno == EINTR { continue }
+                if received < 0 { error = errno }
+                guard received > 0 else { break }
+                count += received
+                if isEnough(UnsafeRawBufferPointer(rebasing: block[..<count]), count - received) { break }
+            }
+            return count
+        }
+    }
+}
+
+extension Secret {
+    /// Decodes percent-encoding (RFC 3986 section 2.1). Returns `nil` for a `%` without two hexadecimal digits. The caller owns
+    /// `text` and wipes it.
+    public init?(percentDecoding text: Slice<UnsafeRawBufferPointer>) {
+        var isValid = true
+        self.init(capacity: text.count) { block in
+            var (count, index) = (0, text.startIndex)
+            while index < text.endIndex {
+                var byte = text[index]
+                index += 1
+                if byte == UInt8(ascii: "%") {
+                    guard index + 1 < text.endIndex, let high = Hexadecimal.value(of: text[index]),
+                        let low = Hexadecimal.value(of: text[index + 1])
+                    else {
+                        isValid = false
+                        return count
+                    }
+                    byte = high << 4 | low
+                    index += 2
+                }
+                block[count] = byte
+                count += 1
+            }
+            return count
+        }
+        guard isValid else { return nil }
+    }
+}
+
+/// A part of a longer secret, such as a header field: public text, or a secret.
+package enum SecretPart: Sendable {
+    case text(String)
+    /// Text in another encoding, or a body.
+    case bytes([UInt8])
+    case secret(Secret)
+
+    package func withUnsafeBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+        switch self {
+        case .text(var text): text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+        case .bytes(let bytes): bytes.withUnsafeBytes { body($0) }
+        case .secret(let secret): secret.withUnsafeBytes { body($0) }
+        }
+    }
+
+    fileprivate var count: Int {
+        switch self {
+        case .text(let text): text.utf8.count
+        case .bytes(let bytes): bytes.count
+        case .secret(let secret): secret.count
+        }
+    }
+}
+
+extension Secret {
+    /// Concatenates the parts.
+    package init(joining parts: [SecretPart]) {
+        self.init(capacity: parts.reduce(0) { $0 + $1.count }) { destination in
+            var count = 0
+            for part in parts {
+                part.withUnsafeBytes { bytes in
+                    UnsafeMutableRawBufferPointer(rebasing: destination[count...]).copyMemory(from: bytes)
+                    count += bytes.count
+                }
+            }
+            return count
         }
     }
 }

@@ -66,3 +66,30 @@ extension TokenLogin {
             expiresAt: .milliseconds(expiry))
     }
 }
+
+/// The scope of a token, or the scope that a server requires (RFC 6750 section 3): a set of words.
+public struct BearerScope: Sendable, Hashable {
+    private let words: Set<ExactText>
+
+    /// Returns `nil` if `text` contains no word.
+    public init?(_ text: String?) {
+        words = Set((text ?? "").split(separator: " ").map { ExactText(String($0)) })
+        if words.isEmpty { return nil }
+    }
+
+    /// The words, sorted.
+    public var names: [String] { words.map(\.string).sorted() }
+
+    /// Whether this scope contains every word of `other`.
+    public func covers(_ other: BearerScope) -> Bool { words.isSuperset(of: other.words) }
+}
+
+/// A key of the broker to which a token is bound (RFC 9449), on the curve P-256.
+public struct ProofKey: Sendable, Equatable {
+    /// The private key in DER, as OpenSSL writes it.
+    public let privateKey: Secret
+    /// The two coordinates of the public key, 32 bytes each.
+    public let publicKey: [UInt8]
+
+    public init(privateKey: Secret, publicKey: [UInt8]) { (self.privateKey, self.publicKey) = (privateKey, publicKey) }
+}
