@@ -13,7 +13,7 @@ final class FrontUpload: ReadinessHandler {
     private var descriptor: Int32
     private var output = OutgoingBytes()
     /// Whether the body was received completely.
-    private(set) var isComplete = false
+    private var isComplete = false
     /// The other end, until it is taken.
     private var reader: Int32?
 

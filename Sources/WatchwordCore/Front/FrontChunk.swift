@@ -18,21 +18,13 @@ struct FrontChunk {
         guard !number.isEmpty, number.count <= Self.digits else { throw .chunk }
         var size = 0
         for digit in number {
-            guard let value = Self.value(of: digit) else { throw .chunk }  // guard: front-chunk-size
-            size = size << 4 | value
+            guard let value = Hexadecimal.value(of: digit) else { throw .chunk }  // guard: front-chunk-size
+            size = size << 4 | Int(value)
         }
         guard size <= Limits.bodyBytes else { throw .bodySize }
         guard rest.allSatisfy(\.isFieldCharacter) else { throw .chunkExtension }
         self.size = size
         extensionBytes = rest.count
-    }
-
-    private static func value(of digit: UInt8) -> Int? {
-        switch digit {
-        case 0x30...0x39: Int(digit - 0x30)
-        case 0x41...0x46, 0x61...0x66: Int((digit | 0x20) - 0x61) + 10
-        default: nil
-        }
     }
 }
 
