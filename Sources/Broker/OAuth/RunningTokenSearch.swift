@@ -56,12 +56,10 @@ extension RunningTokenSearch {
     var resource: String { DisplayURL.text(purpose.resource) }
 }
 
-/// The searches that are under way, and the order in which they use grants.
+/// The searches that are under way.
 struct RunningTokenSearches {
     private var searches: [Int: RunningTokenSearch] = [:]
     private var lastNumber = 0
-    /// The searches that use a grant, the first one now: a refresh token is used once.
-    private var users: [OAuthGrant.Key: [Int]] = [:]
 
     var all: [RunningTokenSearch] { searches.values.sorted { $0.number < $1.number } }
 
@@ -80,21 +78,4 @@ struct RunningTokenSearches {
 
     /// - Returns: `false` if the search has ended before.
     mutating func end(_ search: RunningTokenSearch) -> Bool { searches.removeValue(forKey: search.number) != nil }
-
-    /// Returns whether a search uses the grant now. If not, `release` returns it later.
-    mutating func use(_ key: OAuthGrant.Key, _ number: Int) -> Bool {
-        if users[key]?.contains(number) != true { users[key, default: []].append(number) }
-        return users[key]?.first == number
-    }
-
-    /// Ends the use of grants by a search. Returns the next search of each.
-    mutating func release(_ number: Int) -> [(key: OAuthGrant.Key, number: Int)] {
-        var next: [(OAuthGrant.Key, Int)] = []
-        for (key, numbers) in users where numbers.contains(number) {
-            let rest = numbers.filter { $0 != number }
-            users[key] = rest.isEmpty ? nil : rest
-            if numbers.first == number, let first = rest.first { next.append((key, first)) }
-        }
-        return next
-    }
 }

@@ -32,7 +32,7 @@ extension TokenDesk {
             completion: reference.direct { desk, listing in
                 let keys = desk.forgetTokens(of: listing.grants, where: matches)
                 if let failure = listing.failure {
-                    desk.grants.forgetInMemory(keys, of: client)
+                    desk.grants.session.forget(keys, of: client)
                     return completion(.failure(RPCError(.keyringUnavailable, failure.text)))
                 }
                 let count = listing.grants.count { keys.contains($0.key) && $0.item != nil }
@@ -44,7 +44,7 @@ extension TokenDesk {
 
     /// Forgets the tokens of grants, and revokes the grants. Returns the keys of those that are meant.
     private func forgetTokens(
-        of stored: [OAuthGrantStore.Stored], where matches: (ResourcePath, String?) -> Bool
+        of stored: [SessionGrants.Stored], where matches: (ResourcePath, String?) -> Bool
     ) -> Set<OAuthGrant.Key> {
         let meant = stored.filter { stored in
             ResourcePath(stored.key.resource).map { matches($0, stored.item) } ?? false
@@ -61,13 +61,13 @@ extension TokenDesk {
 
     /// Forgets what belongs to the session: all of it, or that of one origin.
     func endSession(_ origin: Origin? = nil) {
-        grants.endSession(origin)
+        grants.session.endSession(origin)
         endSearches(storesRenewals: true) { origin == nil || $0.origin == origin }
     }
 
     /// Forgets what only this client could use. Called after it has disconnected.
     func endSession(of client: ClientTag) {
-        grants.endSession(of: client)
+        grants.session.endSession(of: client)
         for search in searches.all where search.purpose.owner == client { detach(search, .nothing, storing: .keyring) }
         renewals = renewals.filter { $0.key.owner != client }
         recent.forget(client)

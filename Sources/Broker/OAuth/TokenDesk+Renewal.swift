@@ -4,15 +4,12 @@ internal import WatchwordProtocol
 /// Renews tokens before they expire, as long as they are used: a server that answers without a login, too, would not ask for a
 /// token that was left out.
 extension TokenDesk {
-    /// A token that lives longer is renewed after a challenge.
-    private static let longestWait = Duration.seconds(24 * 3600)
-
     func planRenewal(of token: LoginCredential, _ query: TokenQuery) {
         guard let query = query.withoutPerson else { return }
-        let (mark, since) = (TokenDigest(token.secret, for: query.url.origin), context.now)
+        let (digest, since) = (TokenDigest(token.secret, for: query.url.origin), context.now)
         renewals[query.purpose] = nil
-        guard let left = token.expiresAt.map({ $0 - context.clock.sinceEpoch }), left < Self.longestWait else { return }
-        renewals[query.purpose] = reference.after(left * 4 / 5) { $0.renew(mark, query, since: since) }
+        guard let wait = token.renewalWait(sinceEpoch: context.clock.sinceEpoch) else { return }
+        renewals[query.purpose] = reference.after(wait) { $0.renew(digest, query, since: since) }
     }
 
     private func renew(_ token: TokenDigest, _ query: TokenQuery, since: Duration) {
@@ -30,11 +27,11 @@ extension TokenDesk {
     var isBusy: Bool { grants.isBusy || searches.all.contains { $0.machine.isRenewing } }
 
     /// Whether time limits apply to a grant.
-    var hasGrants: Bool { !grants.isEmpty }
+    var hasGrants: Bool { !grants.session.isEmpty }
 
     /// Removes the grants from memory whose time in the session is over. The use of their tokens counts.
     func expireGrants() {
         let table = fetches.table
-        grants.expire(context.options.session, now: context.now) { table.lastUse(of: $0) }
+        grants.session.expire(context.options.session, now: context.now) { table.lastUse(of: $0) }
     }
 }

@@ -14,6 +14,7 @@ final class TokenDesk {
     let client: AuthorizationClient
     let grants: OAuthGrantStore
     private(set) var searches = RunningTokenSearches()
+    private var queue = GrantQueue()
     var recent = RecentLogins()
     /// The timers that renew tokens, by the purpose of the token.
     var renewals: [TokenQuery.Purpose: DeadlineTimer] = [:]
@@ -112,7 +113,7 @@ final class TokenDesk {
             client.send(request, for: search.client) { [reference] reply in
                 reference.post { $0.advance(number, .replied(reply)) }
             }
-        case .lookUp(let key): if searches.use(key, number) { read(key, number) }
+        case .lookUp(let key): if queue.use(key, by: number) { read(key, number) }
         case .store(let grant):
             let isKept = search.detached != .keyring && isConnected(search.purpose.owner)
             grants.store(grant, of: search.purpose.owner, isNew: search.hasAsked, isKept: isKept) { [reference] in
@@ -159,7 +160,7 @@ final class TokenDesk {
 
     /// Ends the use of grants by a search, and lets the next ones read them.
     private func release(_ number: Int) {
-        for (key, next) in searches.release(number) { read(key, next) }
+        for (key, next) in queue.release(number) { read(key, next) }
     }
 
     // MARK: Ends
@@ -279,11 +280,8 @@ final class TokenDesk {
     /// - Parameter former: the tables before.
     func rulesChanged(_ former: [OAuthRule]) {
         let (before, rules) = (OAuthRules(former), context.options.tokens)
-        func isCurrent(_ query: TokenQuery) -> Bool {
-            context.options.oauthRules.contains(query.rule) && rules.innerPaths(of: query.rule) == query.excludedPaths
-        }
         let failure = FetchFailure(.loginFailed, "the login was ended, because its table was changed; try again")
-        for search in searches.all where !isCurrent(search.machine.query) {
+        for search in searches.all where !rules.isCurrent(search.machine.query) {
             detach(search, .failed(failure), storing: .sessionAndKeyring)
         }
         // A new table may be inside that of a token.

@@ -1,9 +1,8 @@
-internal import WatchwordCore
 internal import WatchwordProtocol
 
 /// Recent logins: those that failed, so that programs that waited for the same login do not each start it again, and those that
 /// did not help, so that a page that refuses all tokens leads to few logins.
-struct RecentLogins {
+public struct RecentLogins: Sendable {
     /// The logins that did not help at one page.
     private struct Refusals {
         let last: Duration
@@ -41,14 +40,17 @@ struct RecentLogins {
     private var logins: [TokenQuery.Page: Duration] = [:]
     private var refusals: [TokenQuery.Page: Refusals] = [:]
 
-    mutating func recordLogin(_ query: TokenQuery, now: Duration) {
+    public init() {}
+
+    /// Records that a person has logged in.
+    public mutating func recordLogin(_ query: TokenQuery, now: Duration) {
         logins = logins.filter { now - $0.value < Self.freshness }
         logins[query.page.table] = now
     }
 
     /// Records a failure for some seconds. A denied scope is recorded until the login is forgotten.
     /// - Parameter isOfPerson: whether a person was asked to log in.
-    mutating func record(_ failure: FetchFailure, of machine: TokenMachine, isOfPerson: Bool, now: Duration) {
+    public mutating func record(_ failure: FetchFailure, of machine: TokenMachine, isOfPerson: Bool, now: Duration) {
         failures = failures.filter { $0.value.until.map { $0 > now } ?? true }
         failures[machine.query.purpose] = Failure(
             failure: failure, time: now, until: machine.isDenied ? nil : now + Self.failureTime, isOfPerson: isOfPerson)
@@ -67,7 +69,8 @@ struct RecentLogins {
         refusals[page] = Refusals(last: now, count: count, failure: failure, concernsTable: concernsTable)
     }
 
-    mutating func forget(where matches: (ResourcePath) -> Bool) {
+    /// Forgets what concerns these resources.
+    public mutating func forget(where matches: (ResourcePath) -> Bool) {
         func stays(_ resource: String) -> Bool { !(ResourcePath(resource).map(matches) ?? true) }
         failures = failures.filter { stays($0.key.resource) }
         logins = logins.filter { stays($0.key.resource) }
@@ -75,14 +78,14 @@ struct RecentLogins {
     }
 
     /// Forgets what concerns only this client.
-    mutating func forget(_ client: ClientTag) {
+    public mutating func forget(_ client: ClientTag) {
         failures = failures.filter { $0.key.owner != client }
         logins = logins.filter { $0.key.owner != client }
         refusals = refusals.filter { $0.key.owner != client }
     }
 
     /// Returns why no search begins now, if that is so.
-    mutating func failure(of query: TokenQuery, now: Duration) -> FetchFailure? {
+    public mutating func failure(of query: TokenQuery, now: Duration) -> FetchFailure? {
         if let known = failures[query.purpose], known.counts(for: query, now: now) { return known.failure }
         guard query.needsLogin, query.rule.flow != .registry, let login = freshLogin(of: query, now) else { return nil }
         let failure = FetchFailure(
@@ -102,7 +105,7 @@ struct RecentLogins {
     }
 
     /// Returns why no person is asked now, if that is so: another login would not help.
-    func refusal(of query: TokenQuery, now: Duration) -> FetchFailure? {
+    public func refusal(of query: TokenQuery, now: Duration) -> FetchFailure? {
         guard !query.challenge.isInsufficient else { return nil }
         if let page = refusals[query.page],
             now - page.last < Self.freshness * (1 << min(page.count - 1, Self.mostDoublings))
