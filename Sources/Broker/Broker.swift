@@ -118,7 +118,9 @@ public actor Broker {
 
 extension Broker: ConnectionService {
     public nonisolated func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
-        assumeIsolated { broker in
+        // As with the bytes below, the closure runs on this thread; so does everything that uses the link.
+        nonisolated(unsafe) let link = link
+        return assumeIsolated { broker in
             broker.desks.clients.open(link, peer: peer, left: broker.desks.questions.parked.program(of: peer.pid))
         }
     }
@@ -163,7 +165,8 @@ extension Broker: FrontService {
     public nonisolated func frontConnectionOpened(
         _ link: any FrontLink, _ peer: FrontPeer, at front: FrontID
     ) -> ConnectionID? {
-        assumeIsolated { $0.desks.fronts.opened(link, peer, at: front) }
+        nonisolated(unsafe) let link = link
+        return assumeIsolated { $0.desks.fronts.opened(link, peer, at: front) }
     }
 
     public nonisolated func requested(_ request: FrontRequest, _ body: FrontBody, on connection: ConnectionID) {

@@ -8,7 +8,7 @@ internal import Logging
 ///
 /// Reading pauses while too much output is unsent. A client is disconnected if its unsent output exceeds a limit or if
 /// it reads too slowly. Used on the loop only.
-final class ClientSocket: ReadinessHandler, TurnEndHandler {
+final class ClientSocket: ClientLink, ReadinessHandler, TurnEndHandler {
     private enum State {
         case open
         /// Reading is paused until the client has read enough of its output.
@@ -37,7 +37,7 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler {
     }
 
     func open() {
-        id = server.service.connectionOpened(SocketLink(socket: LoopBound(self, to: server.loop)), peer: peer)
+        id = server.service.connectionOpened(self, peer: peer)
         watch()
     }
 
@@ -212,22 +212,5 @@ final class ClientSocket: ReadinessHandler, TurnEndHandler {
         state = .ending(then: action)
         watch()
         plan()
-    }
-}
-
-/// The service's reference to a socket. Each call checks at run time that it is made on the loop.
-private struct SocketLink: ClientLink {
-    let socket: LoopBound<ClientSocket>
-
-    func send(_ bytes: [UInt8]) { socket.value.send(bytes) }
-
-    var waitingBytes: Int { socket.value.waitingBytes }
-
-    func close() { socket.value.close() }
-
-    func abandon() { socket.value.abandon() }
-
-    func detach(after bytes: [UInt8], to taker: @escaping @Sendable (Int32) -> Void) {
-        socket.value.detach(after: bytes, to: taker)
     }
 }

@@ -42,7 +42,6 @@ final class RecordingService: ConnectionService {
 
     private struct State {
         var last = 0
-        var links: [Int: any ClientLink] = [:]
         var events: [Event] = []
         var mostUnread = 0
         var unread = 0
@@ -50,6 +49,8 @@ final class RecordingService: ConnectionService {
     }
 
     private let state = Mutex(State())
+    /// Used on the loop only.
+    nonisolated(unsafe) private var links: [Int: any ClientLink] = [:]
     private let mayLeave: Int
     private let answer: @Sendable (String) -> [UInt8]?
 
@@ -70,20 +71,19 @@ final class RecordingService: ConnectionService {
     var largestRead: Int { reads.max() ?? 0 }
 
     func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
-        state.withLock { state in
+        let number = state.withLock { state in
             state.last += 1
-            state.links[state.last] = link
             state.events.append(.opened(state.last))
-            return ConnectionID(value: state.last)
+            return state.last
         }
+        links[number] = link
+        return ConnectionID(value: number)
     }
 
     func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID) {
         let text = String(decoding: bytes, as: UTF8.self)
-        let link = state.withLock { state in
-            state.events.append(.received(connection.value, text))
-            return state.links[connection.value]
-        }
+        state.withLock { $0.events.append(.received(connection.value, text)) }
+        let link = links[connection.value]
         if text == "close\n" { link?.close() } else if let answer = answer(text) { link?.send(answer) }
     }
 
@@ -97,22 +97,18 @@ final class RecordingService: ConnectionService {
     var unread: Int { state.withLock { $0.unread } }
 
     func leftUnread(_ count: Int, _ connection: ConnectionID) {
-        let link = state.withLock { state in
+        state.withLock { state in
             state.mostUnread = max(state.mostUnread, count)
             state.unread = count
             state.tellings += 1
-            return state.links[connection.value]
         }
-        if count > mayLeave { link?.abandon() }
+        if count > mayLeave { links[connection.value]?.abandon() }
     }
 
     func inputEnded(_ connection: ConnectionID) {
-        let link = state.withLock { state in
-            state.events.append(.inputEnded(connection.value))
-            return state.links[connection.value]
-        }
-        link?.send(Array("bye".utf8))
-        link?.close()
+        state.withLock { $0.events.append(.inputEnded(connection.value)) }
+        links[connection.value]?.send(Array("bye".utf8))
+        links[connection.value]?.close()
     }
 
     func connectionClosed(_ connection: ConnectionID) {

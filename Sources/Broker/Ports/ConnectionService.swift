@@ -58,7 +58,7 @@ public protocol PeerProcess: Sendable {
 ///
 /// Used on the broker's executor only. No method blocks or fails: a link that can no longer send drops the bytes, and
 /// the service receives `connectionClosed` later.
-public protocol ClientLink: Sendable {
+public protocol ClientLink: AnyObject {
     /// Queues `bytes`. The link disconnects a peer whose queue exceeds a limit.
     func send(_ bytes: [UInt8])
 

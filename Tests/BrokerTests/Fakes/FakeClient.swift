@@ -4,7 +4,7 @@ import Synchronization
 import WatchwordProtocol
 
 /// One end of an in-memory connection, which records everything that the broker sends.
-final class FakeClient: ClientLink {
+final class FakeClient: ClientLink, Sendable {
     private struct State {
         var bytes: [UInt8] = []
         var isClosed = false
