@@ -25,7 +25,6 @@ public struct BrokerOptions: Sendable {
     /// The rules for tokens of OAuth: those of the configuration and the presets, those of the longest resources first.
     public var oauthRules: [OAuthRule] = [] { didSet { tokens = OAuthRules(oauthRules) } }
     private(set) var tokens = OAuthRules([])
-    /// The rules for all fetches.
     var rules: FetchRules {
         FetchRules(
             hosts: hosts, schemes: schemes, usesNetrc: netrcFile != nil || !credentialCommands.isEmpty, tokens: tokens)

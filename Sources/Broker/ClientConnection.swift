@@ -110,7 +110,6 @@ final class ClientConnection {
         backlog.unreadUsage.change(to: backlog.waitingBytes + machine.pendingReplyBytes, in: quotas.replies)
     }
 
-    /// Counts the received bytes of an incomplete message.
     func recordIncompleteBytes() { backlog.unfinishedUsage.change(to: machine.unreadCount, in: quotas.messages) }
 
     /// Closes the connection at once and drops its unsent output, because the client leaves too much unread.

@@ -42,7 +42,7 @@ private final class LoopAction: ScheduledAction {
 }
 
 extension EventLoop: BrokerLoop {
-    public var turnTimes: TurnTimes {
-        TurnTimes(bounds: TurnFigures.boundsMilliseconds, counts: turns.counts, longest: turns.longest)
+    public var turnTimes: (bounds: [Int], counts: [Int], longest: Duration) {
+        (TurnFigures.boundsMilliseconds, turns.counts, turns.longest)
     }
 }

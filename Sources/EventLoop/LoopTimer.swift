@@ -49,7 +49,6 @@ public final class LoopTimer {
 struct TimerQueue {
     private var heap: [LoopTimer] = []
 
-    /// The time at which the queue must be checked next.
     var next: LoopTimer.Instant? { heap.first?.queued }
 
     mutating func insert(_ timer: LoopTimer, at time: LoopTimer.Instant) {

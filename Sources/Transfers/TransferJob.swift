@@ -25,18 +25,13 @@ final class TransferJob: Sendable {
 /// A queue of outcomes, which are delivered only after the call that caused them has returned. Used on its loop only.
 final class OutcomeQueue {
     private let loop: EventLoop
-    private var waiting: [Waiting] = []
+    private var waiting: [(completion: TransferJob.Completion, outcome: TransferPort.Outcome)] = []
     private var isPlanned = false
-
-    private struct Waiting {
-        let completion: TransferJob.Completion
-        let outcome: TransferPort.Outcome
-    }
 
     init(on loop: EventLoop) { self.loop = loop }
 
     func add(_ outcome: TransferPort.Outcome, for completion: @escaping TransferJob.Completion) {
-        waiting.append(Waiting(completion: completion, outcome: outcome))
+        waiting.append((completion, outcome))
         guard !isPlanned else { return }
         isPlanned = true
         loop.soon { [weak self] in self?.deliver() }

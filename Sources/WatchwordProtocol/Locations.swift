@@ -39,9 +39,7 @@ public enum StateLocation {
     ///
     /// A variable that is empty or not absolute counts as unset.
     public static func folder(environment: (String) -> String?) -> String? {
-        func folder(_ name: String) -> String? { environment(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
-        let state = folder("XDG_STATE_HOME") ?? folder("HOME").map { "\($0)/.local/state" }
-        return state.map { "\($0)/watchword" }
+        absolute("XDG_STATE_HOME", or: ".local/state", environment).map { "\($0)/watchword" }
     }
 
     /// Returns the name of an audit log file in that directory: the current file for 0, rotated files for higher numbers. The
@@ -64,8 +62,12 @@ public enum ConfigurationLocation {
     ///
     /// A variable that is empty or not absolute counts as unset.
     public static func path(environment: (String) -> String?) -> String? {
-        func folder(_ name: String) -> String? { environment(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
-        let configuration = folder("XDG_CONFIG_HOME") ?? folder("HOME").map { "\($0)/.config" }
-        return configuration.map { "\($0)/watchword/config.toml" }
+        absolute("XDG_CONFIG_HOME", or: ".config", environment).map { "\($0)/watchword/config.toml" }
     }
+}
+
+/// Returns the folder that a variable names, or else this one below `$HOME`. A variable that is not absolute counts as unset.
+private func absolute(_ variable: String, or usual: String, _ environment: (String) -> String?) -> String? {
+    func folder(_ name: String) -> String? { environment(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
+    return folder(variable) ?? folder("HOME").map { "\($0)/\(usual)" }
 }

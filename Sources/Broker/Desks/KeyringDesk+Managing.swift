@@ -27,7 +27,6 @@ extension KeyringDesk {
         return nil
     }
 
-    /// `keyring/unlock`
     func unlock(_ call: Call<KeyringUnlock>) {
         unlock(
             isAsked: true,

@@ -9,7 +9,6 @@ final class UpstreamDesk {
     private let scripts: ScriptLoader
     private let reference: DeskReference<UpstreamDesk>
     private var results = FoundUpstreams()
-    /// The fetches that wait for the result for an origin.
     private var waiting: [Origin: [FetchID]] = [:]
     /// Counts the changes of the configuration. Results of an earlier one are dropped.
     private var generation = 0

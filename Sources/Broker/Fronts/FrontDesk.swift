@@ -174,7 +174,6 @@ final class FrontDesk {
         finish(answer, keepsAlive: false)
     }
 
-    /// Closes the front of a login that has ended.
     func closeLogin(_ id: FrontID) {
         logins[id] = nil
         port?.close(id)
@@ -270,7 +269,6 @@ final class FrontDesk {
         answer.link.endResponse(keepsAlive: keepsAlive)
     }
 
-    /// The fetch of an answer has failed.
     func failed(_ answer: FrontAnswer, _ failure: FetchFailure) {
         answer.fetch = nil
         // The program would take an answer for one on the connection on which it has logged in.
@@ -280,7 +278,6 @@ final class FrontDesk {
         refuse(answer, answer.refusal ?? FrontRefusal(failure))
     }
 
-    /// An interim response (1xx) has been received.
     func received(interim response: TransferResponse, _ answer: FrontAnswer) {
         // A program of HTTP/1.0 does not know them (RFC 9110 section 15.2).
         guard answer.request.minorVersion == 1, !answer.request.isConnect, let front = fronts[answer.front],
@@ -292,7 +289,6 @@ final class FrontDesk {
             ).bytes)
     }
 
-    /// The fetch of an answer has got its response.
     func received(_ answer: FrontAnswer, _ fetched: FetchResponse, _ openBody: OpenBody?) {
         answer.fetch = nil
         answer.proofs = fetched.proofs

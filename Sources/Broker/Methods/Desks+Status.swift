@@ -23,7 +23,7 @@ extension Desks {
         status.engine = (
             figures.engine, figures.running, figures.finished, figures.connectionsOpened, figures.connectionsReused
         )
-        status.loop = (times.bounds, times.counts, times.longest)
+        status.loop = times
         status.proxy = context.options.proxy.endpoint?.text
         status.upstreams = upstreamStatus
         status.filtersSystemCalls = context.options.filtersSystemCalls

@@ -49,19 +49,7 @@ public protocol BrokerLoop: SerialExecutor {
     @discardableResult
     func post(_ call: @escaping @Sendable () -> Void) -> Bool
 
-    /// Statistics of the loop's turns.
-    var turnTimes: TurnTimes { get }
-}
-
-/// A histogram of the durations of a loop's turns. A long turn delays every client.
-public struct TurnTimes: Sendable {
-    /// The upper bounds of the buckets in milliseconds; one more bucket without a bound follows.
-    public var bounds: [Int]
-    /// The number of turns in each bucket; one element more than `bounds`.
-    public var counts: [Int]
-    public var longest: Duration
-
-    public init(bounds: [Int], counts: [Int], longest: Duration) {
-        (self.bounds, self.counts, self.longest) = (bounds, counts, longest)
-    }
+    /// A histogram of the durations of the loop's turns, of which a long one delays every client: the upper bounds of the buckets
+    /// in milliseconds, and the number of turns in each bucket and above the last bound.
+    var turnTimes: (bounds: [Int], counts: [Int], longest: Duration) { get }
 }

@@ -48,7 +48,6 @@ public struct PromptLimiter: Sendable {
 
     public init() {}
 
-    /// Returns the delay after `refusals` refusals in a row.
     static func delay(after refusals: Int) -> Duration {
         guard refusals > 0 else { return .zero }
         return min(Limits.promptDelay * (1 << min(refusals - 1, 16)), Limits.longestPromptDelay)

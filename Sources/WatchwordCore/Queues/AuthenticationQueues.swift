@@ -177,7 +177,6 @@ public struct AuthenticationQueues: Sendable {
         return queues[key]?.waiters.map(\.fetch) ?? []
     }
 
-    /// Returns what `fetch` waits for at `place`.
     func wait(of fetch: FetchID, at place: QueuePosition) -> FetchWait? {
         switch place {
         case .attempt: inFlightAttempts.wait(of: fetch)
@@ -275,7 +274,6 @@ public struct AuthenticationQueues: Sendable {
         }
     }
 
-    /// Forgets the credentials of attempts that have ended.
     mutating func forgetEndedAttempts() { inFlightAttempts.forgetEnded() }
 
     mutating func expire(now: Duration) { inFlightAttempts.expire(now: now) }

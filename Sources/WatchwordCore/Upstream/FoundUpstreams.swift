@@ -21,7 +21,6 @@ public struct FoundUpstreams: Sendable, Equatable {
     }
 
     private static let lifetime = Duration.seconds(60)
-    /// The lifetime of a failure.
     private static let failureLifetime = Duration.seconds(5)
     private static let largestCount = 512
 

@@ -85,7 +85,7 @@ final class FakeLoop: SerialExecutor, BrokerLoop {
         return true
     }
 
-    var turnTimes: TurnTimes { TurnTimes(bounds: [1], counts: [2, 0], longest: .zero) }
+    var turnTimes: (bounds: [Int], counts: [Int], longest: Duration) { ([1], [2, 0], .zero) }
 
     /// A test runs on one thread at a time, and this is the only thing that runs the broker.
     func isIsolatingCurrentContext() -> Bool? { true }
