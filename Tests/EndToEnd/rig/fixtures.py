@@ -13,6 +13,7 @@ from . import ntlm as rig_ntlm
 from . import tls as rig_tls
 from .agents import RunningAgent
 from .desktop import Desktop
+from .faults import Faults, build
 from .terminal import Shell
 
 
@@ -175,3 +176,14 @@ def start_agent(stage):
             agent.desktop.picture(f"end-of-{os.environ['PYTEST_CURRENT_TEST'].split('::')[1].split(' ')[0]}")
         agent.end()
         assert "Traceback" not in agent.log and "CRITICAL" not in agent.log, agent.log
+
+
+@pytest.fixture(scope="session")
+def fault_library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("faults"))
+
+
+@pytest.fixture
+def faults(stage, fault_library):
+    """The faults of one broker, which is started with `faults.environment`."""
+    return Faults(fault_library, stage.folder / "clocks")
