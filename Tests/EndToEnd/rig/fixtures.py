@@ -59,12 +59,6 @@ def kerberos_apache(realm, tls):
 
 
 @pytest.fixture
-def silent_kdc(tmp_path):
-    with contextlib.closing(krb.SilentKdc(tmp_path)) as kdc:
-        yield kdc
-
-
-@pytest.fixture
 def ntlm_users():
     return {"alice": new_password(), "bob": new_password()}
 
@@ -73,13 +67,6 @@ def ntlm_users():
 def ntlm(tmp_path, ntlm_users):
     """A server that requires NTLM for every request. `ntlm.handler.served` contains the user of each request."""
     with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users)) as server:
-        yield server
-
-
-@pytest.fixture
-def ntlm_in_disguise(tmp_path, ntlm_users):
-    """A server that offers Negotiate, but speaks NTLM in it."""
-    with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users, scheme="Negotiate")) as server:
         yield server
 
 
@@ -152,6 +139,17 @@ def shell(stage):
     return Shell(stage.broker())
 
 
+@pytest.fixture(scope="session")
+def fault_library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("faults"))
+
+
+@pytest.fixture
+def faults(stage, fault_library):
+    """The faults of one broker, which is started with `faults.environment`."""
+    return Faults(fault_library, stage.folder / "clocks")
+
+
 @pytest.fixture(scope="module")
 def desktop(tmp_path_factory):
     """A desktop for the tests of a file."""
@@ -176,14 +174,3 @@ def start_agent(stage):
             agent.desktop.picture(f"end-of-{os.environ['PYTEST_CURRENT_TEST'].split('::')[1].split(' ')[0]}")
         agent.end()
         assert "Traceback" not in agent.log and "CRITICAL" not in agent.log, agent.log
-
-
-@pytest.fixture(scope="session")
-def fault_library(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("faults"))
-
-
-@pytest.fixture
-def faults(stage, fault_library):
-    """The faults of one broker, which is started with `faults.environment`."""
-    return Faults(fault_library, stage.folder / "clocks")
