@@ -7,7 +7,6 @@ import pytest
 
 from rig.activation import Activation
 from rig.client import Client
-from rig.waiting import is_ready
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -66,17 +65,6 @@ def test_sockets_are_assigned_by_name_and_not_removed(plain, handed, names):
     assert os.path.exists(plain.paths["main"]) and os.path.exists(plain.paths["restricted"])
 
 
-@pytest.mark.parametrize("handed,names", [
-    (("main", "restricted"), "-"), (("main", "restricted"), "a:b"), (("restricted",), "restricted"),
-    (("main", "restricted"), "restricted:restricted")])
-def test_unsupported_sockets_are_refused(plain, handed, names):
-    """A restricted socket must never be taken for the main one."""
-    plain.start(handed, names)
-    assert plain.process.wait(30) == 1
-    said = plain.process.stderr.read()
-    assert "cannot use the socket from the service manager" in said and said.count("\n") == 1
-
-
 def test_the_watchdog_is_notified(plain):
     plain.start(WATCHDOG_USEC="100000")
     plain.next()
@@ -100,20 +88,3 @@ def test_an_absent_manager_stops_nothing(plain):
     assert is_restricted(plain.paths["restricted"])
     plain.process.terminate()
     assert plain.process.wait(30) == 0
-
-
-def test_an_invalid_notify_socket_is_reported_and_stops_nothing(plain):
-    plain.start(NOTIFY_SOCKET="vsock:2:1234")
-    assert is_restricted(plain.paths["restricted"])
-    plain.process.terminate()
-    assert plain.process.wait(30) == 0
-    assert "invalid NOTIFY_SOCKET" in plain.process.stderr.read()
-
-
-def test_the_manager_of_another_service_receives_nothing(stage, plain):
-    """A client that starts the broker from within a service passes its environment on; the broker must not notify that
-    service's manager."""
-    broker = stage.broker(environment={"NOTIFY_SOCKET": plain.address})
-    assert stage.client(delivery=None).call("ping")["result"] == {}
-    assert broker.stop() == 0
-    assert not is_ready(plain.heard, 0)

@@ -116,39 +116,6 @@ def test_zenity_reads_nothing_of_a_server_as_markup(stage, asked, desktop):
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
 
 
-@pytest.mark.tier3("windows")
-def test_zenity_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(asked, desktop, site):
-    server, _ = site
-    client, fetch = asked(f"http://pay_pal.{'a' * 63}.evil.localhost:{server.port}/", "zenity", desktop)
-    name = desktop.hear("Log in to ")["name"]
-    desktop.picture("zenity-long")
-    assert f"Log in to pay_pal.{'a' * 63}.evil.localhost:{server.port}" in name.replace("\n", "")
-    assert max(map(len, name.split("\n"))) <= 80
-    desktop.has_keyboard("Watchword")
-    desktop.key("Escape")
-    assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
-
-
-@pytest.mark.tier3("windows")
-def test_zenity_asks_for_consent(stage, started, desktop, guest):
-    broker = stage.broker()
-    started("zenity", desktop, broker)
-    program = guest(broker)
-    desktop.hear_all("Let “org.example.Maps” use your login?", "Allow once")
-    desktop.picture("zenity-consent")
-    desktop.has_keyboard("Watchword")
-    desktop.key("Home", "space", "Return")
-    assert program.read()["result"]["status"] == 200
-    eventually(lambda: not desktop.windows(), lambda: desktop.summary())
-    guest(broker)
-    desktop.hear("Allow once")
-    desktop.has_keyboard("Watchword")
-    desktop.key("Escape")
-    # After the refusal, no login is requested for this program.
-    assert program.read()["result"]["noRespondent"] == "consentDenied"
-    eventually(lambda: not desktop.windows(), lambda: desktop.summary())
-
-
 # pinentry
 
 class Screen:
@@ -201,17 +168,6 @@ def test_pinentry_asks_at_the_terminal(stage, asked, screen):
     assert answered(client, fetch) == 200
 
 
-def test_pinentry_shows_a_host_as_it_is_spelt_and_as_long_as_it_is(stage, asked, screen):
-    """pinentry exits on a description of more than 1,000 bytes."""
-    server, password = stage.protected("my_bob", realm="\u00f0" * 400)
-    client, fetch = asked(f"http://pay_pal.{'a' * 63}.{'b' * 63}.{'c' * 63}.evil.localhost:{server.port}/{'%25' * 400}", "pinentry", environment=screen.environment)
-    screen.expect("Log in to pay_pal.aaa")
-    screen.type("my_bob\r")
-    screen.expect("Password of my_bob")
-    screen.type(password + "\r")
-    assert answered(client, fetch) == 200
-
-
 def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
     server = tls_server("self-signed")
     started("pinentry", environment=screen.environment)
@@ -231,20 +187,6 @@ def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
     screen.expect("1  Trust once")
     screen.type("1\r")
     assert answered(client, fetch) == 200
-
-
-def test_pinentry_asks_for_consent(stage, started, guest, screen):
-    broker = stage.broker()
-    started("pinentry", broker=broker, environment=screen.environment)
-    program = guest(broker)
-    # The text that is drawn last: the rest of the first window must not be taken for the second one.
-    screen.expect("Let “org.example.Maps” use your login?", "1  Allow once")
-    screen.type("1\r")
-    assert program.read()["result"]["status"] == 200
-    guest(broker)
-    screen.expect("Let “org.example.Maps” use your login?", "1  Allow once")
-    screen.type("\r")
-    assert program.read()["result"]["noRespondent"] == "consentDenied"
 
 
 # SSH_ASKPASS

@@ -9,7 +9,6 @@ from rig.scripted import basic, basic_server
 from rig.tls import PASSPHRASE
 from rig.tokens import bearer_server
 from test_agent_windows import ask, asked, started  # noqa: F401
-from test_client_certificates import broker_with_token  # noqa: F401
 
 pytestmark = pytest.mark.tier3("windows")
 
@@ -135,25 +134,6 @@ def test_another_name_than_those_listed_is_a_login(stage, asked, desktop, gnome)
     desktop.hear("“alice”, saved in the keyring", role="list item")
     desktop.key("Escape")
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
-
-
-def test_a_certificate_on_a_token_with_its_pin(stage, started, desktop, broker_with_token, client_nginx, token):
-    server = client_nginx("on", "TLSv1.2")
-    agent, client = started(broker_with_token), stage.client(delivery=None)
-    fetch = ask(client, f"{server.url}/page.txt")
-    for pin, said in [("000000", "Accepts certificates from: CN="), (token.pin, "The passphrase or PIN is wrong or missing. Attempt 2.")]:
-        agent.window("Client Certificate")
-        desktop.hear(said)
-        if pin != token.pin:
-            desktop.hear("Certificate: PEM", role="text", focused=True)
-            desktop.type(token.certificate_url)
-            desktop.key("alt+r")
-            desktop.hear("Private key, if it is in another file", role="text", focused=True)
-            desktop.type(token.key_url)
-            desktop.key("alt+p")
-        desktop.fill({"Passphrase or PIN": pin})
-        agent.press("Use Certificate", "Return")
-    assert client.wait(fetch)["result"]["status"] == 200
 
 
 def test_a_certificate_is_chosen_among_the_files(stage, asked, desktop, certificates, client_nginx):

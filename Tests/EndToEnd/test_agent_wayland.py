@@ -3,8 +3,6 @@
 import pytest
 
 from rig.bodies import eventually
-from rig.tls import PASSPHRASE
-from rig.tokens import bearer_server
 from rig.wayland import WaylandDesktop
 from rig.window_examples import WINDOWS
 from test_agent_looks import Shower
@@ -52,37 +50,6 @@ def test_a_login_is_typed_and_sent(stage, asked, desktop):  # noqa: F811
     assert client.wait(fetch)["result"]["status"] == 200
     agent.no_window("Log In")
     assert client.call("credential/list")["result"]["credentials"] == []
-
-
-def test_a_token_is_typed_and_sent(stage, asked, desktop):  # noqa: F811
-    token = stage.secret()
-    server = stage.server(bearer_server(token))
-    stage.allow(token, server)
-    agent, client, fetch = asked(server.url, "Token")
-    looks_right(desktop, "Token")
-    desktop.operate("Token", token, role="password text")
-    desktop.operate("Send", **BUTTON)
-    assert client.wait(fetch)["result"]["status"] == 200
-
-
-def test_a_client_certificate_is_named(stage, asked, desktop, certificates, client_nginx):  # noqa: F811
-    server = client_nginx()
-    _, client, fetch = asked(f"{server.url}/page.txt", "Client Certificate", stage.broker("--ca-file", str(certificates / "ca.pem")))
-    looks_right(desktop, "Client Certificate")
-    desktop.operate("Certificate: PEM, PKCS#12 or pkcs11: URI", str(certificates / "client.pem"), role="text")
-    desktop.operate("Private key, if it is in another file", str(certificates / "client-locked.key"), role="text")
-    desktop.operate("Passphrase or PIN, if there is one", PASSPHRASE, role="password text")
-    desktop.operate("Use Certificate", **BUTTON)
-    assert client.wait(fetch)["result"]["body"]["value"] == "page for you\n"
-
-
-def test_a_server_is_trusted(asked, desktop, tls_server):  # noqa: F811
-    server = tls_server("wrong-name")
-    agent, client, fetch = asked(server.url, "Server Identity")
-    looks_right(desktop, "Server Identity")
-    desktop.hear("It was issued for another name: elsewhere.test.")
-    desktop.operate("Trust", **BUTTON)
-    assert client.wait(fetch)["result"]["status"] == 200
 
 
 def test_consent_is_given_and_the_login_is_listed_and_forgotten(stage, started, desktop, start_agent):  # noqa: F811

@@ -273,16 +273,6 @@ def test_a_question_cancelled_elsewhere_closes_its_window(stage, started, deskto
     assert second not in client.replies
 
 
-def test_an_unanswered_question_is_closed(stage, started, desktop):
-    server = stage.server(basic_server("bob", "not-needed"))
-    agent = started(stage.configured("[limits]\nchallenge-deadline-s = 1\n"))
-    client = stage.client(delivery=None)
-    fetch = ask(client, server.url)
-    agent.window("Log In")
-    assert client.wait(fetch)["result"]["status"] == 401
-    agent.no_window("Log In")
-
-
 def test_the_agent_outlives_the_broker(stage, started, desktop):
     server, password = stage.protected()
     broker = stage.broker()

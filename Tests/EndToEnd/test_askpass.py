@@ -216,12 +216,6 @@ def test_ssh_add_gets_the_passphrase_of_a_key(desk, key, ssh_agent):
     assert ended(desk.start("ssh-add", "-l", SSH_AUTH_SOCK=ssh_agent))[1].count("bob") == 1
 
 
-def test_ssh_add_ends_when_the_prompt_is_cancelled(desk, key, ssh_agent):
-    adding = desk.start("ssh-add", str(key[0]), SSH_AUTH_SOCK=ssh_agent)
-    desk.agent.cancel(desk.agent.next())
-    assert ended(adding)[0] == 1
-
-
 @pytest.fixture
 def sshd(desk, key):
     """A real sshd that accepts the encrypted key. Returns its port."""
@@ -258,13 +252,6 @@ def test_ssh_asks_about_the_host_and_for_the_passphrase(desk, key, sshd):
     code, output, errors = ended(connecting)
     assert (code, output) == (0, "logged in\n"), errors
     assert key[1] not in errors
-
-
-def test_ssh_does_not_connect_to_a_host_that_was_refused(desk, key, sshd):
-    connecting = ssh(desk, key, sshd, "true")
-    desk.agent.cancel(desk.agent.next())
-    code, _, errors = ended(connecting)
-    assert code == 255 and "Host key verification failed" in errors
 
 
 def test_git_gets_user_and_password(desk, stage, repository, account):  # noqa: F811

@@ -1,8 +1,6 @@
 """The audit log: its files, and `events/subscribe`."""
 import json
 import os
-import pathlib
-import signal
 import stat
 
 import pytest
@@ -45,20 +43,6 @@ def test_a_fetch_with_a_wrong_and_a_right_password(stage):
     assert stat.S_IMODE(state(broker).stat().st_mode) == 0o700
 
 
-def test_rule_15_the_session_and_a_password_in_the_url(stage):
-    server, password = stage.protected()
-    broker = stage.broker()
-    client = stage.client()
-    url = server.url.replace("//", f"//bob:{password}@")
-    for _ in range(2):
-        assert client.fetch(url)["result"]["status"] == 200
-    assert client.fetch(server.url)["result"]["status"] == 200
-    client.call("broker/lock")
-    wait_for(lambda: "locked" in kinds(broker))
-    # The third use equals the second, so it is not recorded.
-    assert [event["source"] for event in events(broker) if event["kind"] == "credentialUsed"] == ["url", "session"]
-
-
 def test_a_hostile_realm_is_shown_as_text(stage):
     password = stage.secret()
     realm = "x\\\"\u202e\x9b".encode().decode("latin-1") + "long " * 100
@@ -73,17 +57,6 @@ def test_a_hostile_realm_is_shown_as_text(stage):
     shown = shell.run("log").stdout.decode()
     assert len(shown.splitlines()) == len(lines(broker))
     assert not any(sign in shown for sign in "\x1b\u202e\x07\r")
-
-
-def test_the_audit_log_can_be_switched_off_and_on(stage, tmp_path):
-    broker = stage.configured("[audit]\nenabled = false\n")
-    client = stage.client()
-    client.call("broker/lock")
-    pathlib.Path(broker.options[1]).write_text("")
-    broker.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: "configuration reloaded" in broker.log)
-    client.call("broker/unlock")
-    wait_for_kinds(broker, "unlocked")
 
 
 # Files
@@ -126,6 +99,3 @@ def test_a_full_disk_stops_no_fetch(stage):
         shown = Shell(broker).run("log")
         assert shown.returncode == 0 and f"could not write {lost['count']} event".encode() in shown.stdout
         broker.stop()
-
-
-# events/subscribe

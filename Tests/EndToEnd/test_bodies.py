@@ -1,18 +1,12 @@
 """Downloads from real and scripted servers, compared byte by byte, also after challenges."""
-import http.client
-import json
 import os
-import pathlib
-import shutil
-import sys
 
 import pytest
 
 from rig.bodies import Download, digest_of, eventually, read_parts, sha256
-from rig.broker import ROOT
 from rig.client import Client, password_answer
 from rig.scripted import DigestCheck, response
-from rig.streams import BLOCK, StreamServer, chunked, head, repeated
+from rig.streams import BLOCK, StreamServer, chunked, head
 
 FRAMINGS = ["lines", "headers"]
 WAYS = ["attach", "read"]
@@ -176,88 +170,6 @@ def test_temporary_files_of_one_connection_have_a_quota(stage, kind):
     eventually(lambda: broker.temporary_bytes == 0, "the bodies were not released")
 
 
-def test_a_larger_body_is_too_large(stage):
-    server, _ = refusing(65, 401, 'WWW-Authenticate: Basic realm="Staff"')
-    stage.server(server)
-    error = stage.client().fetch(server.url + "/", auth={"interaction": "none"})["error"]
-    assert error["data"]["kind"] == "tooLarge" and str(64 << 20) in error["message"]
-
-
-def test_the_body_of_a_redirect_is_skipped(stage):
-    server = stage.server(StreamServer(
-        lambda request: response(302, BLOCK, "Location: /there") if request.target == "/" else repeated(3)))
-    client = stage.client()
-    download = Download(client, server.url + "/", notify=["redirect"])
-    assert take(download, "attach") == (sha256(BLOCK * 3), 3 << 20)
-    assert check_completed(download, (None, 3 << 20))["exchanges"] == 2
-    assert [one["status"] for one in download.notifications("fetch/redirect")] == [302]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_chunks_of_httpbin(stage, httpbin, way):
-    path = "/stream-bytes/100000?seed=7&chunk_size=999"
-    direct = http.client.HTTPConnection("127.0.0.1", httpbin.port)
-    direct.request("GET", path)
-    body = direct.getresponse().read()
-    assert len(body) == 100_000
-    download = Download(stage.client(), f"http://127.0.0.1:{httpbin.port}{path}")
-    assert take(download, way) == (sha256(body), len(body))
-    check_completed(download, (None, len(body)))
-    assert download.headers()["bodyBytes"] is None
-
-
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
-def test_a_content_coding_of_httpbin_is_decoded(stage, httpbin, coding):
-    client = stage.client()
-    url = f"http://127.0.0.1:{httpbin.port}/{coding}"
-    decoded = json.loads(Download(client, url, decompress=True).attach().read())
-    assert decoded["gzipped" if coding == "gzip" else "deflated"] is True
-    assert decoded["headers"]["Accept-Encoding"] == "gzip, deflate"
-    with pytest.raises(ValueError):
-        json.loads(Download(client, url).attach().read())
-
-
-def test_an_unrequested_content_coding_is_not_decoded(stage, httpbin):
-    url = f"http://127.0.0.1:{httpbin.port}/brotli"
-    assert Download(stage.client(), url, decompress=True).failure() == "malformedResponse"
-
-
-ODD = {
-    "empty": (lambda: head(length=0), b""),
-    "no-content": (lambda: head(204), b""),
-    "no-chunks": (lambda: chunked([]), b""),
-    "one-byte": (lambda: response(200, b"x"), b"x"),
-    "chunks": (lambda: chunked([b"a", b"b" * 70_000, b"c"]), b"a" + b"b" * 70_000 + b"c"),
-    "until-the-end": (lambda: iter([head(200, "Connection: close"), BLOCK, None]), BLOCK),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ODD)
-def test_small_and_odd_bodies(stage, name, way):
-    answer, body = ODD[name]
-    server = stage.server(StreamServer(lambda request: answer()))
-    download = Download(stage.client(), server.url)
-    assert take(download, way) == (sha256(body), len(body))
-    check_completed(download, (None, len(body)), 204 if name == "no-content" else 200)
-
-
-def test_a_content_length_beside_chunks_is_ignored(stage):
-    text = b"HTTP/1.1 200 X\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
-    download = Download(stage.client(), stage.server(StreamServer(lambda request: text)).url)
-    assert download.headers()["bodyBytes"] is None
-    assert download.attach().read() == b"hello"
-    assert download.completed()["bodyBytes"] == 5
-
-
-def test_a_head_request_has_headers_and_no_body(stage, nginx):
-    wanted = published(nginx, "", 1)
-    download = Download(stage.client(), f"http://127.0.0.1:{nginx.port}/large.bin", method="HEAD")
-    assert download.attach().read() == b""
-    assert download.completed()["bodyBytes"] == 0
-    assert ["Content-Length", str(wanted[1])] in download.headers()["headers"]
-
-
 def test_a_handle_is_returned_while_the_body_is_received(stage):
     may_continue = []
 
@@ -276,25 +188,3 @@ def test_a_handle_is_returned_while_the_body_is_received(stage):
     assert digest_of(download.parts(300_000)) == (sha256(BLOCK * 3), 3 << 20)
     client.call("ping")
     assert download.notifications("fetch/completed") == []
-
-
-def test_the_python_client_downloads(stage, tmp_path):
-    sys.path.insert(0, str(ROOT / "contrib" / "clients" / "python"))
-    from watchword import BrokerError, Watchword
-
-    server, password = stage.protected("bob", body=BLOCK * 3)
-    broker = Watchword(answer=lambda challenge: ("bob", password), path=stage.broker().socket)
-    download = broker.start(server.url)
-    with broker.attach(download) as body, open(tmp_path / "file", "wb") as file:
-        shutil.copyfileobj(body, file)
-    assert broker.finish(download)["bodyBytes"] == 3 << 20
-    assert pathlib.Path(tmp_path / "file").read_bytes() == BLOCK * 3
-    download = broker.start(server.url)
-    assert broker.headers(download)["status"] == 200
-    assert b"".join(broker.read(download)) == BLOCK * 3
-    assert broker.finish(download)["auth"]["source"] == "session"
-    assert b"".join(broker.read(broker.fetch(server.url)["body"])) == BLOCK * 3
-    with pytest.raises(BrokerError) as caught:
-        broker.attach(broker.start("http://127.0.0.1:1/"))
-    assert caught.value.kind == "cannotConnect"
-    broker.close()

@@ -1,7 +1,6 @@
 """Every way in which a download can end: one final reply, nothing more from the server, and all resources released."""
 import os
 import random
-import socket
 import time
 
 import pytest
@@ -18,12 +17,6 @@ def endless(request):
 def halted(request):
     """Sends a part, and then nothing more."""
     return response(200, b"warm") if request.target == "/warm" else iter([head(length=1 << 30), BLOCK, StreamServer.WAIT])
-
-
-def settled(stage):
-    broker = stage.broker()
-    stage.client(broker=broker).call("ping")
-    return broker
 
 
 def begin(stage, handler):
@@ -75,32 +68,6 @@ def test_the_server_is_notified_of_the_end(stage, handler, end):
             pass
         attached.close()
     check_at_rest(broker, watcher, descriptors)
-
-
-@pytest.mark.parametrize("framing", ["lines", "headers"])
-@pytest.mark.parametrize("death", [None, StreamServer.RESET], ids=["closed", "reset"])
-def test_a_server_that_dies_in_the_middle(stage, framing, death):
-    server = stage.server(StreamServer(lambda request: iter([head(length=1 << 24), BLOCK, death])))
-    client = stage.client(framing=framing)
-    download = Download(client, server.url)
-    count = len(download.attach().read())
-    assert count <= 1 << 20
-    assert download.failure() == "connectionLost"
-    client.call("ping")
-    assert len(download.notifications("fetch/completed")) == 1
-
-
-def test_a_read_reports_the_servers_death_after_the_received_data(stage):
-    server = stage.server(StreamServer(lambda request: iter([head(length=1 << 24), b"x" * 5000, None])))
-    client = stage.client()
-    download = Download(client, server.url)
-    got, reply = b"", client.call("fetch/read", {"fetchId": download.id})
-    while "result" in reply:
-        assert reply["result"]["eof"] is False
-        got += reply["result"]["data"]["value"].encode()
-        reply = client.call("fetch/read", {"fetchId": download.id})
-    assert got == b"x" * 5000 and reply["error"]["data"]["kind"] == "connectionLost"
-    assert download.failure() == "connectionLost"
 
 
 def torn(chance):
@@ -193,56 +160,12 @@ def test_data_before_the_reply_is_refused(stage):
     assert download.completed()["bodyBytes"] == 4
 
 
-def test_data_after_the_reply_ends_the_fetch(stage):
-    server = stage.server(StreamServer(halted))
-    download = Download(stage.client(), server.url)
-    attached = download.attach()
-    attached.socket.sendall(b"more")
-    assert download.failure() == "cancelled"
-    eventually(lambda: server.open_connections == 0, "the server has not noticed the end")
-
-
-def test_shutting_down_the_writing_side_does_not_end_the_fetch(stage):
-    server = stage.server(StreamServer(lambda request: repeated(8)))
-    download = Download(stage.client(), server.url)
-    attached = download.attach()
-    attached.socket.shutdown(socket.SHUT_WR)
-    assert len(attached.read()) == 8 << 20
-    assert download.completed()["bodyBytes"] == 8 << 20
-
-
-def test_an_attach_token_is_valid_once(stage):
-    server = stage.server(StreamServer(lambda request: repeated(8)))
-    client = stage.client()
-    download = Download(client, server.url)
-    attached = download.attach()
-    second = Attached(client.socket.getpeername(), download.token)
-    assert second.reply["error"]["data"]["kind"] == "unknownFetch"
-    assert client.call("fetch/read", {"fetchId": download.id})["error"]["code"] < 2000
-    assert len(attached.read()) == 8 << 20
-    assert Attached(client.socket.getpeername(), download.token).reply["error"]["data"]["kind"] == "unknownFetch"
-    assert Attached(client.socket.getpeername(), "0" * 32).reply["error"]["data"]["kind"] == "unknownFetch"
-
-
 @pytest.mark.parametrize("framing, other", [("lines", "headers"), ("headers", "lines")])
 def test_the_second_connection_has_a_framing_of_its_own(stage, framing, other):
     server = stage.server(StreamServer(lambda request: repeated(2)))
     download = Download(stage.client(framing=framing), server.url)
     assert download.attach(framing=other).read() == BLOCK * 2
     assert download.completed()["bodyBytes"] == 2 << 20
-
-
-def test_a_body_that_is_being_read_is_not_attached(stage):
-    server = stage.server(StreamServer(lambda request: iter([head(length=5), StreamServer.WAIT])))
-    client = stage.client()
-    download = Download(client, server.url)
-    download.headers()
-    call = client.start("fetch/read", {"fetchId": download.id})
-    assert client.call("fetch/read", {"fetchId": download.id})["error"]["data"]["kind"] == "busy"
-    assert Attached(client.socket.getpeername(), download.token).reply["error"]["data"]["kind"] == "busy"
-    assert download.cancel() is True
-    assert client.wait(call)["error"]["data"]["kind"] == "cancelled"
-    assert download.failure() == "cancelled"
 
 
 # Limits of a download

@@ -124,32 +124,6 @@ def test_unread_responses_are_bounded(stage, gate):
         one.end()
 
 
-def test_waiting_fetches_are_bounded(stage, gate):
-    server = serve(stage, gate, b"")
-    broker = stage.broker()
-    crowd = [Raw(broker.socket) for _ in range(9)]
-    for one in crowd:
-        one.send(b"".join(line("fetch/run", {"url": server.url}, number) for number in range(256)))
-    watcher = stage.client()
-    eventually(lambda: watcher.call("server/status", {})["result"]["fetches"]["running"] == 2048, "not exactly 2048 fetches are running", 30)
-    assert Neighbour(broker, stage.server(lambda request: response(200, b"here"))).fetch() == "here"
-    gate.set()
-    found = [kind for one in crowd for kind in kinds(one.messages(256, 60))]
-    assert (found.count("busy"), found.count(200)) == (256, 2048)
-
-
-def test_unread_bodies_are_bounded(stage, gate):
-    gate.set()
-    server = serve(stage, gate, b"body")
-    clients = [stage.client() for _ in range(5)]
-    handles = [client.fetch(f"{server.url}/", maxInlineBodyBytes=0) for client in clients for _ in range(64)]
-    assert kinds(handles) == [200] * 256 + ["busy"] * 64
-    assert Neighbour(stage.brokers[0], server).fetch() == "0"
-    part = clients[0].call("fetch/read", {"fetchId": handles[0]["result"]["fetchId"]})["result"]
-    assert part["eof"] is True
-    assert kinds([clients[4].fetch(f"{server.url}/", maxInlineBodyBytes=0)]) == [200], "there is room again"
-
-
 def batch(entries):
     return b"[" + b",".join(entry.strip() for entry in entries) + b"]\n"
 

@@ -10,22 +10,12 @@ import urllib.parse
 import pytest
 
 from rig import tiny_browser
-from rig.login_sites import (
-    Site, failure, held_login, is_closed, log_in, logged_in, login_url, own_address, started, statuses, stranger)
+from rig.login_sites import (  # noqa: F401
+    Site, client, failure, held_login, is_closed, log_in, logged_in, login_url, own_address, site, started, statuses, stranger)
 from rig.oauth_answers import dated, redirect
 from rig.protected_resource import ProtectedResource
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
-
-
-@pytest.fixture
-def site(stage):
-    return Site(stage)
-
-
-@pytest.fixture
-def client(stage, site):
-    return stage.client(broker=site.broker())
 
 
 def authorizations(server):
@@ -266,7 +256,7 @@ def test_idle_connections_do_not_keep_the_browser_out(stage, site, client):
         assert statuses(client, call) == [200]
 
 
-def test_nobody_else_can_listen_at_the_port_of_a_login(site, client):
+def test_the_listener_is_the_brokers_own_on_the_loopback_interface_and_closes_after_the_login(site, client):
     call, challenge, back = held_login(client, site.url)
     port = urllib.parse.urlsplit(back.url).port
     for option in [None, socket.SO_REUSEADDR, socket.SO_REUSEPORT]:
@@ -277,20 +267,9 @@ def test_nobody_else_can_listen_at_the_port_of_a_login(site, client):
                 with pytest.raises(OSError):
                     wire.bind((address, port))
                     wire.listen()
-    assert back.follow().status == 200 and statuses(client, [call]) == [200]
-
-
-def test_the_listener_is_on_the_loopback_interface_only(site, client):
-    call, challenge, back = held_login(client, site.url)
-    port = urllib.parse.urlsplit(back.url).port
     for address in filter(None, [own_address(), "127.0.0.2", "::1"]):
         with pytest.raises(OSError):
             socket.create_connection((address, port), timeout=2).close()
-    assert back.follow().status == 200 and statuses(client, [call]) == [200]
-
-
-def test_the_listener_closes_after_the_login(site, client):
-    call, challenge, back = held_login(client, site.url)
     assert back.follow().status == 200 and statuses(client, [call]) == [200]
     assert is_closed(login_url(challenge)) and is_closed(back.url)
 

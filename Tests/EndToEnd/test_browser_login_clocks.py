@@ -1,26 +1,9 @@
 """Logins in a browser as time passes: the clocks of the broker are moved from outside."""
-import pytest
 
 from rig.bodies import eventually
-from rig.faults import Faults, build
-from rig.login_sites import Site, forgotten, log_in, logged_in, started, statuses
+from rig.login_sites import forgotten, log_in, logged_in, site, started, statuses  # noqa: F401
 
 HOUR = 3600
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("clocks"))
-
-
-@pytest.fixture
-def faults(stage, library):
-    return Faults(library, stage.folder / "clocks")
-
-
-@pytest.fixture
-def site(stage):
-    return Site(stage)
 
 
 def pass_time(faults, seconds):

@@ -1,5 +1,4 @@
 """Edges of logins in a browser that were wrong once."""
-import itertools
 import socket
 import time
 
@@ -8,34 +7,12 @@ import pytest
 from rig import tiny_browser
 from rig.authorization_server import AuthorizationServer
 from rig.bodies import eventually
-from rig.login_sites import Site, failure, forgotten, held_login, is_closed, log_in, logged_in, login_url, started, statuses
+from rig.login_sites import (  # noqa: F401
+    Site, client, failure, forgotten, held_login, is_closed, log_in, logged_in, login_url, site, started)
 from rig.oauth_answers import CLOSE, json_answer
 from rig.protected_resource import ProtectedResource
 from rig.scripted import ScriptedServer, response
 from rig.subjects import Consenter
-from rig.terminal import Shell
-
-
-@pytest.fixture
-def site(stage):
-    return Site(stage)
-
-
-@pytest.fixture
-def client(stage, site):
-    return stage.client(broker=site.broker())
-
-
-# Requests at the wrong place
-
-
-def test_a_resource_with_a_fragment_is_refused(stage):
-    site = Site(stage, issuer=None)
-    client = stage.client(broker=site.broker())
-    site.resource.config(metadata={"resource": site.url + "#x"})
-    call = client.start("fetch/run", {"url": site.url})
-    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
-    assert client.challenges.empty()
 
 
 # Refresh tokens
@@ -78,16 +55,6 @@ def test_a_token_request_is_not_repeated_if_the_connection_ends(site, client, gr
     assert len(site.token_requests()) - before == 1
 
 
-def test_no_renewal_for_a_program_without_consent(stage, site):
-    broker = site.broker(text='[sharing]\nsession = "ask"\n')
-    agent = Consenter(broker.socket)
-    stage.clients.append(agent)
-    logged_in(stage.client(broker=broker), site)
-    for _ in range(2):
-        Shell(broker).run("fetch", "-s", "--no-start", site.url)
-    assert agent.asked and len(site.token_requests()) == 1
-
-
 # https
 
 
@@ -128,15 +95,6 @@ def test_a_login_that_began_before_the_session_ended_is_not_stored(site, client,
     assert [request.form["grant_type"] for request in site.token_requests()] in ([], ["authorization_code"])
 
 
-def test_a_forgotten_login_is_revoked(site, client):
-    logged_in(client, site)
-    place = site.space(realm="api", authenticationMethod="bearer")
-    reply = client.call("credential/forget", {"protectionSpace": place})
-    assert "result" in reply, reply
-    assert forgotten(client, site)
-    assert site.server.revocations
-
-
 def test_a_login_that_was_deleted_from_the_keyring_is_forgotten(stage, site, gnome):
     client = stage.client(broker=site.broker(environment=gnome.for_broker))
     logged_in(client, site)
@@ -174,52 +132,6 @@ def test_a_sandboxed_program_does_not_show_a_login(stage, site):
 # Questions
 
 
-@pytest.mark.parametrize("value", [0, -5])
-def test_a_token_without_a_lifetime_serves_its_own_fetch(site, client, value):
-    site.server.config(token_response={"expires_in": value})
-    call = started(client, site.url)
-    log_in(client)
-    eventually(lambda: call[0] in client.replies or not client.challenges.empty(), "a reply or a second question")
-    assert client.challenges.empty() and statuses(client, call) == [200]
-
-
-def test_a_resource_that_refuses_every_token_is_asked_about_once(site, client, count=5):
-    site.resource.fail("/api", lambda request: site.resource._challenge(401, "invalid_token" if request.authorization else None))
-    calls = started(client, site.url, count)
-    questions = 0
-    while not all(call in client.replies for call in calls):
-        eventually(lambda: all(call in client.replies for call in calls) or not client.challenges.empty(), "replies or a question")
-        if not client.challenges.empty():
-            questions += 1
-            assert questions < 10
-            challenge = client.challenges.get()
-            if "login" not in challenge["params"]:
-                client.reply(challenge, {"action": "cancel"})
-                continue
-            tiny_browser.open_login(login_url(challenge))
-    assert questions == 1 and len(site.server.authorizations) == 1
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_resource_that_always_requires_another_scope_is_asked_about_twice_at_most(site, client, status):
-    site.server.config(scopes=("read", *[f"s{number}" for number in range(100)]))
-    numbers = itertools.count()
-
-    def answer(request):
-        if request.authorization is None:
-            return site.resource._challenge(401)
-        return site.resource._challenge(status, "insufficient_scope", f"read s{next(numbers)}")
-
-    site.resource.fail("/api", answer)
-    call, questions = client.start("fetch/run", {"url": site.url}), 0
-    while call not in client.replies and questions < 10:
-        eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
-        if not client.challenges.empty():
-            questions += 1
-            tiny_browser.open_login(login_url(client.challenges.get()))
-    assert questions <= 2
-
-
 @pytest.mark.tier3
 def test_no_renewal_after_its_table_was_removed(site, client):
     site.server.config(expires_in=5)
@@ -228,13 +140,6 @@ def test_no_renewal_after_its_table_was_removed(site, client):
     site.stage.brokers[0].reload("")
     time.sleep(6)
     assert len(site.token_requests()) == 1
-
-
-def test_a_renewal_that_needs_the_person_asks(site, client):
-    logged_in(client, site)
-    site.server.revoke_access()
-    site.server.refuse("/token", "interaction_required", grant="refresh_token")
-    assert forgotten(client, site)
 
 
 @pytest.mark.tier3
@@ -263,15 +168,6 @@ def test_broken_metadata_is_read_again_after_a_while(site, client):
     call = client.start("fetch/run", {"url": site.url})
     eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
     assert not client.challenges.empty(), client.replies[call]
-
-
-@pytest.mark.parametrize("code", ["AB\u001b[2JCD", "AB\r\nCD", "AB\u0000", "AB\u202eCD", "AB\u0007"])
-def test_a_user_code_that_a_terminal_would_obey_is_refused(stage, site, code):
-    site.options["flow"] = "device"
-    site.server.config(device_response={"user_code": code})
-    client = stage.client(broker=site.broker())
-    failure(client, client.start("fetch/run", {"url": site.url}))
-    assert client.challenges.empty()
 
 
 def test_scopes_that_a_terminal_would_obey_are_not_shown(stage):

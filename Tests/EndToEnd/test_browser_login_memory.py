@@ -4,7 +4,7 @@ import time
 import pytest
 
 from rig import memory
-from rig.login_sites import Site, forgotten, logged_in
+from rig.login_sites import client, forgotten, logged_in, site  # noqa: F401
 
 
 def remaining(broker, secret, seconds=30):
@@ -13,16 +13,6 @@ def remaining(broker, secret, seconds=30):
     while (found := memory.places(broker.process.pid, secret)) and time.monotonic() < end:
         time.sleep(0.1)
     return found
-
-
-@pytest.fixture
-def site(stage):
-    return Site(stage)
-
-
-@pytest.fixture
-def client(stage, site):
-    return stage.client(broker=site.broker())
 
 
 def test_no_copy_of_the_code_remains_after_the_login(stage, site, client):
@@ -40,6 +30,8 @@ def test_no_copy_of_a_token_remains_after_the_session(stage, site, client, metho
     assert all(memory.places(stage.brokers[0].process.pid, token) for token in tokens), "the scan does not find the tokens"
     assert "result" in client.call(method, {})
     assert [remaining(stage.brokers[0], token) for token in tokens] == [[], []]
+    client.call("broker/unlock")
+    assert forgotten(client, site)
 
 
 def test_no_copy_of_a_token_remains_after_the_time_of_the_session(stage, site):

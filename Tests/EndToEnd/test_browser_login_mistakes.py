@@ -9,7 +9,7 @@ from rig.authorization_server import AuthorizationServer
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
-from rig.login_sites import Site, failure, log_in, logged_in, login_url, started, statuses
+from rig.login_sites import Site, failure, log_in, logged_in, login_url, site, started, statuses  # noqa: F401
 from rig.oauth_answers import json_answer
 from rig.scripted import response
 from rig.servers import free_port
@@ -18,11 +18,6 @@ from rig.subjects import Consenter
 
 LOCK = ("gdbus", "call", "--session", "--dest", "org.freedesktop.secrets", "--object-path", "/org/freedesktop/secrets",
         "--method", "org.freedesktop.Secret.Service.Lock", "['/org/freedesktop/secrets/collection/login']")
-
-
-@pytest.fixture
-def site(stage):
-    return Site(stage)
 
 
 def private(path, text):
@@ -60,7 +55,7 @@ def test_the_secret_of_a_new_issuer_is_not_sent_to_the_old_one(stage, site, gnom
 
 def test_the_secret_of_a_client_is_not_sent_over_a_certificate_exception(stage, certificates):
     server, secret = stage.server(AuthorizationServer(certificates, "/t")), stage.secret()
-    server.client("job", secret, grants=("client_credentials",))
+    server.client("job", secret)
     site = Site(stage, server=server, **{
         "client-id": "job", "client-secret-file": str(private(stage.folder / "secret", secret)), "flow": "client-credentials"})
     broker = site.broker()
@@ -143,13 +138,6 @@ def test_a_login_at_a_token_service_goes_on_if_the_first_program_exits(stage):
     assert second.wait(call)["result"]["status"] == 200
 
 
-def test_without_interaction_no_one_is_asked_for_the_password_of_a_token_service(stage):
-    server = registry(stage, with_password)
-    client = stage.client(broker=broker_of(stage, server))
-    assert client.fetch(server.url + "/v2/a", auth={"interaction": "none"})["result"]["status"] == 401
-    assert client.challenges.empty()
-
-
 def test_the_token_of_a_registry_needs_its_challenge(stage):
     broker = stage.configured(released() + '[oauth."http://127.0.0.1:4"]\nflow = "registry"\nissuer = "http://127.0.0.1:5"\n')
     code, output, error = printed(broker, "http://127.0.0.1:4/v2/x")
@@ -201,20 +189,6 @@ def test_a_locked_keyring_is_no_deleted_login(stage, site, gnome):
     assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty()
 
 
-def test_a_locked_login_is_listed_and_cannot_be_forgotten(stage, site, gnome):
-    client = stage.client(broker=site.broker(environment=gnome.for_broker))
-    logged_in(client, site)
-    gnome.run(*LOCK)
-    [login] = [one for one in client.call("credential/list", {})["result"]["credentials"] if one["source"] == "keyring"]
-    assert (login["type"], login["protectionSpace"]["port"]) == ("token", site.resource.port)
-    for params in [{"id": login["id"]}, {"protectionSpace": site.space()}]:
-        error = client.call("credential/forget", params)["error"]
-        assert error["data"]["kind"] == "keyringUnavailable" and "locked" in error["message"]
-    assert login["id"] in str(client.call("credential/list", {})["result"]["credentials"])
-    # It was revoked, because the session had it.
-    site.server.wait_for("/revoke", 2)
-
-
 def test_a_login_that_is_forgotten_during_its_renewal_is_not_stored_again(stage, site, gnome):
     broker = site.broker(environment=gnome.for_broker)
     client, other = stage.client(broker=broker), stage.client(broker=broker)
@@ -228,17 +202,6 @@ def test_a_login_that_is_forgotten_during_its_renewal_is_not_stored_again(stage,
         assert other.call("credential/forget", {"id": login["id"]})["result"]["removed"] == 1
     assert "error" in client.wait(call)
     assert client.call("credential/list", {})["result"]["credentials"] == []
-
-
-def test_a_forgotten_login_takes_its_access_token_with_it(stage, site, gnome):
-    """The server does not revoke access tokens, as glewlwyd does not."""
-    client = stage.client(broker=site.broker(environment=gnome.for_broker))
-    logged_in(client, site)
-    site.server.fail("/revoke", json_answer(503, {}))
-    login = [one for one in client.call("credential/list", {})["result"]["credentials"] if one["source"] == "keyring"][0]
-    assert client.call("credential/forget", {"id": login["id"]})["result"]["removed"] == 1
-    assert client.call("credential/list", {})["result"]["credentials"] == []
-    assert client.start("fetch/run", {"url": site.url}) and client.challenges.get(timeout=30)
 
 
 def test_forgetting_a_token_leaves_the_other_tables_of_the_host(stage, gnome):

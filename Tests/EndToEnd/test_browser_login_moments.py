@@ -1,5 +1,4 @@
 """Logins in a browser and on other devices while something else happens: other programs, answers, locks, reloads, restarts."""
-import json
 import socket
 import subprocess
 import threading
@@ -10,22 +9,12 @@ import pytest
 from rig import leaks, tiny_browser
 from rig.bodies import eventually
 from rig.broker import program
-from rig.login_sites import Site, failure, forgotten, held_login, is_closed, log_in, logged_in, login_url, quiet, started, statuses, stranger
-from rig.oauth_answers import SILENT, dated, redirect
-from rig.oauth_site import Refusal
+from rig.login_sites import (  # noqa: F401
+    Site, client, failure, held_login, is_closed, log_in, logged_in, login_url, quiet, site, started, statuses, stranger)
+from rig.oauth_answers import dated, redirect
 from rig.servers import free_port
 from rig.subjects import Consenter
 from rig.terminal import Shell
-
-
-@pytest.fixture
-def site(stage):
-    return Site(stage)
-
-
-@pytest.fixture
-def client(stage, site):
-    return stage.client(broker=site.broker())
 
 
 def crowd(stage, broker, url, count=9, **params):
@@ -41,16 +30,6 @@ def crowd(stage, broker, url, count=9, **params):
 
 
 # Many programs
-
-
-@pytest.mark.parametrize("place, answer", [("/authorize", Refusal("server_error")), ("/token", dated(500))])
-def test_a_failing_login_of_nine_programs_opens_one_window(stage, site, place, answer):
-    site.server.fail(place, answer)
-    agent, programs = crowd(stage, site.broker(), site.url)
-    log_in(agent)
-    for one, call in programs:
-        failure(one, call)
-    assert quiet(agent, 1) and len(site.server.authorizations) == 1 and len(site.token_requests()) == (place == "/token")
 
 
 @pytest.mark.tier3
@@ -100,7 +79,7 @@ def test_other_answers_while_the_browser_returns(site, client, action, when):
         with_token = reply.get("result", {}).get("status") == 200
         assert not with_token, reply
     with site.server.held("/token") as go:
-        thread = threading.Thread(target=quietly, args=[back.follow], daemon=True)
+        thread = threading.Thread(target=tiny_browser.quietly, args=[back.follow], daemon=True)
         thread.start()
         if when == "during":
             site.server.wait_for("/token")
@@ -116,20 +95,13 @@ def test_other_answers_while_the_browser_returns(site, client, action, when):
     assert len(site.token_requests()) <= 1
 
 
-def quietly(action):
-    try:
-        action()
-    except OSError:
-        pass
-
-
 def test_a_token_typed_while_the_browser_returns(stage, site, client):
     logged_in(client, site)
     typed = site.server.access_tokens[0].value
     other = stage.client(broker=site.broker())
     call, challenge, back = held_login(other, site.url)
     with site.server.held("/token") as go:
-        thread = threading.Thread(target=quietly, args=[back.follow], daemon=True)
+        thread = threading.Thread(target=tiny_browser.quietly, args=[back.follow], daemon=True)
         thread.start()
         site.server.wait_for("/token", 2)
         stage.secrets[typed] = (site.server, site.resource)
@@ -149,7 +121,7 @@ def test_a_reload_during_a_login_does_not_mix_configurations(stage, site):
     client = stage.client(broker=broker)
     call, challenge, back = held_login(client, site.url)
     broker.reload(site.configuration(issuer=second.server.issuer))
-    quietly(back.follow)
+    tiny_browser.quietly(back.follow)
     reply = client.wait(call)
     # The code goes to its own server, whatever becomes of the login.
     code = back.parameters["code"]
@@ -168,10 +140,6 @@ def test_a_table_that_is_removed_ends_the_use_of_its_grant(stage, site):
     assert len(site.token_requests()) == 1
 
 
-def grants(keyring):
-    return [(attributes, json.loads(secret)) for attributes, secret in keyring.items() if "watchword-grant" in attributes]
-
-
 @pytest.fixture
 def kept(stage, site, gnome):
     """A login whose grant is in the keyring; the site has its broker, client and keyring."""
@@ -179,46 +147,6 @@ def kept(stage, site, gnome):
     site.client, site.keyring = stage.client(broker=site.running), gnome
     logged_in(site.client, site)
     return site
-
-
-@pytest.mark.parametrize("method", ["session/clear", "broker/lock"])
-def test_a_login_that_no_keyring_keeps_ends_with_the_session(site, client, method):
-    logged_in(client, site)
-    assert "result" in client.call(method)
-    if method == "broker/lock":
-        client.call("broker/unlock")
-    assert forgotten(client, site)
-    assert len(site.token_requests()) == 1
-
-
-def test_the_end_of_the_session_keeps_a_login_that_is_in_the_keyring(kept):
-    assert "result" in kept.client.call("session/clear")
-    assert kept.client.fetch(kept.url)["result"]["status"] == 200
-    assert kept.client.challenges.empty() and len(kept.server.authorizations) == 1
-
-
-def test_a_new_refresh_token_is_in_the_keyring_before_the_access_token_is_used(kept):
-    seen = []
-
-    def look(request):
-        seen.append((request.authorization, [content["refreshToken"] for _, content in grants(kept.keyring)]))
-        return kept.resource._answer(request)
-
-    kept.resource.fail("/api", look)
-    kept.server.revoke_access()
-    assert kept.client.fetch(kept.url)["result"]["status"] == 200
-    current = kept.server.refresh_tokens[-1].value
-    assert seen[-1] == (f"Bearer {kept.server.access_tokens[-1].value}", [current])
-    assert len(kept.server.refresh_tokens) == 2 and len(grants(kept.keyring)) == 1
-
-
-def test_a_grant_that_another_process_has_renewed_is_read_before_its_use(stage, site, gnome):
-    client = stage.client(broker=site.broker(environment=gnome.for_broker))
-    logged_in(client, site)
-    other = stage.client(broker=site.broker(environment=gnome.for_broker))
-    assert other.fetch(site.url)["result"]["status"] == 200
-    site.server.revoke_access()
-    assert not forgotten(client, site)
 
 
 @pytest.mark.parametrize("method", ["credential/list", "keyring/status", "grant/list", "fetch/list"])
@@ -291,63 +219,6 @@ def test_two_logins_at_the_same_port_at_the_same_time(stage, site):
 def device(stage, site):
     site.options["flow"] = "device"
     return site
-
-
-@pytest.mark.tier3
-def test_a_login_on_another_device(stage, device):
-    client = stage.client(broker=device.broker())
-    call = started(client, device.url, 3)
-    login = client.challenges.get(timeout=30)["params"]["login"]
-    assert login["flow"] == "device" and login["userCode"] == device.server.devices[0].user_code and login["url"] == device.server.endpoint("device")
-    assert device.server.devices[0].code not in json.dumps(login)
-    device.server.wait_for("/token", 2)
-    device.server.approve()
-    assert statuses(client, call) == [200] * 3 and client.challenges.empty()
-    polls = device.server.devices[0].polls
-    assert all(later - earlier >= 0.95 for earlier, later in zip(polls, polls[1:])), polls
-    assert not device.server.authorizations and len(device.server.devices) == 1
-
-
-@pytest.mark.tier3
-def test_not_now_ends_the_polls(stage, device):
-    client = stage.client(broker=device.broker())
-    call = started(client, device.url)
-    client.reply(client.challenges.get(timeout=30), {"action": "cancel"})
-    assert "error" in client.wait(call[0])
-    time.sleep(6.5)
-    count = len(device.token_requests())
-    time.sleep(2.5)
-    assert len(device.token_requests()) == count
-
-
-@pytest.mark.parametrize("page", [
-    "javascript:alert(1)", "file:///etc/passwd", "http://192.0.2.1/device", "data:text/html,x", "-x", "", "https://", "//h/x", "https://a b/",
-    "https://example.com\u001b[2J/", "https://user:pw@example.com/", 5, None, ["https://example.com"]])
-def test_a_page_that_no_browser_may_open(stage, device, page):
-    device.server.config(device_response={"verification_uri": page, "verification_uri_complete": None})
-    client = stage.client(broker=device.broker())
-    call = client.start("fetch/run", {"url": device.url})
-    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
-    assert client.challenges.empty(), client.challenges.get()["params"]["login"]
-    failure(client, call)
-
-
-@pytest.mark.tier3
-@pytest.mark.parametrize("end", ["disconnect", "stop"])
-@pytest.mark.parametrize("place", ["/device_authorization", "/token"])
-def test_every_wait_for_a_device_ends(stage, device, place, end):
-    device.server.fail(place, SILENT)
-    broker = device.broker()
-    client = stage.client(broker=broker)
-    client.start("fetch/run", {"url": device.url})
-    device.server.wait_for(place)
-    if end == "stop":
-        before = time.monotonic()
-        assert broker.stop() == 0 and time.monotonic() - before < 10
-    else:
-        client.close()
-        other = stage.client(broker=broker)
-        assert other.fetch(device.resource.url + "/open")["result"]["status"] == 200
 
 
 # Tokens bound to a key

@@ -42,12 +42,15 @@ def login_page(challenge):
     return tiny_browser.visit(challenge["params"]["login"]["url"]).location
 
 
-def test_glewlwyd_in_the_browser(stage, glewlwyd, resource):
+def test_glewlwyd_in_chromium(stage, glewlwyd, resource):
+    """A real browser runs the scripts of the login page, and follows the redirect back to the broker."""
     client = stage.client(broker=configured(stage, resource, glewlwyd, **{"redirect-port": glewlwyd.redirect_port}))
-    call = start(client, resource.url + "/api")
-    page = glewlwyd.approve(login_page(client.challenges.get(timeout=30)))
-    assert page.status == 200 and b"logged in" in page.body
-    assert client.wait(call)["result"]["status"] == 200
+    calls = [start(client, resource.url + "/api") for _ in range(3)]
+    login = client.challenges.get(timeout=30)["params"]["login"]
+    address, text = browser_login.log_in(glewlwyd, login["url"])
+    assert address.startswith(f"http://127.0.0.1:{glewlwyd.redirect_port}/callback?") and "You are logged in" in text
+    assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 3
+    assert [request.form["grant_type"] for request in glewlwyd.requests_to("/token")].count("authorization_code") == 1
     eventually(lambda: len({token for _, token in resource.presented if token}) > 1 or not client.fetch(resource.url + "/api"), "it is renewed")
     assert client.challenges.empty()
     # glewlwyd answers a refresh token that it has revoked with 400 and no body.
@@ -62,17 +65,6 @@ def asked(client, url):
     call = start(client, url)
     eventually(lambda: call in client.replies or not client.challenges.empty(), "an answer or a question")
     return None if call in client.replies else call
-
-
-def test_glewlwyd_in_chromium(stage, glewlwyd, resource):
-    """A real browser runs the scripts of the login page, and follows the redirect back to the broker."""
-    client = stage.client(broker=configured(stage, resource, glewlwyd, **{"redirect-port": glewlwyd.redirect_port}))
-    calls = [start(client, resource.url + "/api") for _ in range(3)]
-    login = client.challenges.get(timeout=30)["params"]["login"]
-    address, text = browser_login.log_in(glewlwyd, login["url"])
-    assert address.startswith(f"http://127.0.0.1:{glewlwyd.redirect_port}/callback?") and "You are logged in" in text
-    assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 3
-    assert len([token for token in glewlwyd.requests_to("/token")]) == 1
 
 
 def test_glewlwyd_with_a_device_code(stage, glewlwyd, resource):

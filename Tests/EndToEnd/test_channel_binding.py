@@ -103,11 +103,3 @@ def test_the_form_of_the_challenge_does_not_disable_the_binding(client, acceptin
     server = tls_server("other-good", lambda request: service(request) if request.authorization else asks)
     client.fetch(server.url)
     assert service.seen == ["bound to something else"]
-
-
-def test_without_tls_there_is_no_channel_binding(stage, client, accepting):
-    """MIT's acceptor accepts logins without a binding by default."""
-    service = accepting("good")
-    server = stage.server(service)
-    assert client.fetch(f"http://localhost:{server.port}/")["result"]["status"] == 200
-    assert service.seen == ["alice@WATCHWORD.TEST"]

@@ -2,7 +2,6 @@
 outcome of unusable certificates."""
 import base64
 import pathlib
-import re
 import socket
 import ssl
 import subprocess
@@ -10,10 +9,7 @@ import subprocess
 import pytest
 from rig import softhsm
 from rig.forwarding import ForwardProxy
-from rig.servers import marked
 from rig.tls import PASSPHRASE, BreakingOff, TlsServer
-
-BOTH = ["TLSv1.2", "TLSv1.3"]
 
 
 def shown(certificates, certificate="client.pem", key="client.key", **more):
@@ -36,25 +32,6 @@ def broker(stage, certificates):
     return stage.broker("--ca-file", str(certificates / "ca.pem"))
 
 
-@pytest.mark.parametrize("protocol", BOTH)
-@pytest.mark.parametrize("verify", ["on", "optional"])
-def test_nginx(stage, broker, certificates, client_nginx, verify, protocol):
-    server = client_nginx(verify, protocol)
-    client, asked = asking(stage, broker, lambda challenge: shown(certificates))
-    page = marked("/page.txt")
-    url = server.url + page
-    result = client.fetch(url)["result"]
-    assert result["status"] == 200 and len(asked) == 1
-    space = asked[0]["protectionSpace"]
-    assert space["authenticationMethod"] == "clientCertificate" and space["port"] == server.port
-    assert space["distinguishedNames"] == ["CN=Test authority"]
-    assert asked[0]["accepts"] == ["certificate"] and asked[0]["offers"] == [] and asked[0]["error"] is None
-    assert '200 SUCCESS "CN=Alice Client"' in server.lines(page)[0]
-    # One question for many fetches, and for other clients of the user.
-    assert client.fetch(url)["result"]["exchanges"] == 1 and len(asked) == 1
-    assert stage.client(broker=broker).fetch(url)["result"]["status"] == 200
-
-
 @pytest.fixture
 def broker_with_token(stage, certificates, token):
     # A login with the right PIN. The token counts wrong PINs until then, and the broker tries fewer if an earlier test has left one.
@@ -72,18 +49,6 @@ def with_token(broker, token):
 
 def on_token(token, pin, respell=lambda url: url):
     return {"type": "certificate", "certificate": respell(token.certificate_url), "privateKey": respell(token.key_url), "passphrase": pin}
-
-
-def test_a_token(stage, broker_with_token, client_nginx, token):
-    server = client_nginx("on", "TLSv1.2")
-    pins = ["000000", token.pin]
-    client, asked = asking(
-        stage, broker_with_token,
-        lambda challenge: {"action": "credential", "credential": on_token(token, pins.pop(0))} if pins else {"action": "cancel"})
-    result = client.fetch(f"{server.url}/page.txt")
-    assert result.get("result", {}).get("status") == 200, (result, [one["error"] for one in asked], broker_with_token.log)
-    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "passphraseWrong"]
-    assert [one["protectionSpace"]["distinguishedNames"] for one in asked] == [["CN=Test authority"]] * 2
 
 
 @pytest.fixture
@@ -138,54 +103,6 @@ def test_no_client_chooses_what_the_broker_loads(stage, broker, certificates, tl
     reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": own})
     assert reply["error"]["data"]["kind"] == "clientCertificateRejected" and "module-path" in reply["error"]["message"]
     assert not (tmp_path / "loaded").exists()
-
-
-def test_rule_3_a_client_that_does_not_declare_client_certificate_is_not_asked(stage, broker, client_nginx):
-    client = stage.client(answer=lambda challenge: pytest.fail("unexpected challenge"), broker=broker)
-    assert client.fetch(f"{client_nginx('optional', 'TLSv1.3').url}/page.txt")["result"]["status"] == 200
-    assert client.fetch(f"{client_nginx('on', 'TLSv1.3').url}/page.txt")["result"]["status"] == 400
-
-
-@pytest.mark.parametrize("version", BOTH)
-def test_a_refused_certificate_is_reported_as_such(stage, broker, certificates, tls_server, version):
-    limit = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}[version]
-    server = tls_server(client_authority=certificates / "ca.pem", minimum=limit, maximum=limit)
-    answers = [shown(certificates, "stranger.pem", "stranger.key"), shown(certificates)]
-    client, asked = asking(stage, broker, lambda challenge: answers.pop(0))
-    assert client.fetch(server.url)["result"]["status"] == 200
-    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, "certificateRefused"]
-    assert [one["previousFailureCount"] for one in asked] == [0, 1]
-
-    own = shown(certificates, "stranger.pem", "stranger.key")["credential"]
-    plain = stage.client(broker=stage.broker("--ca-file", str(certificates / "ca.pem")))
-    assert plain.fetch(server.url, tls={"certificate": own})["error"]["data"]["kind"] == "clientCertificateRejected"
-    assert plain.fetch(server.url)["error"]["data"]["kind"] == "clientCertificateRejected"
-    assert plain.fetch(server.url, tls={"certificate": shown(certificates)["credential"]})["result"]["status"] == 200
-
-
-@pytest.mark.parametrize("form, problem", [
-    ({"key": "client-locked.key", "passphrase": "wrong"}, "passphraseWrong"), ({"key": "client-locked.key"}, "passphraseWrong"),
-    ({"certificate": "client.p12", "key": None, "passphrase": "wrong"}, "passphraseWrong"),
-    ({"key": "mismatch.key"}, "certificateNotUsable"), ({"certificate": "missing.pem"}, "certificateNotUsable"),
-])
-def test_an_unusable_certificate_raises_another_challenge_with_the_reason(stage, broker, certificates, client_nginx, form, problem):
-    server = client_nginx("on", "TLSv1.3")
-    answers = [shown(certificates, **form), shown(certificates)]
-    client, asked = asking(stage, broker, lambda challenge: answers.pop(0))
-    assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200
-    assert [one["error"] and one["error"]["kind"] for one in asked] == [None, problem]
-
-
-def test_rule_l2_no_other_client_is_served_as_the_owner_of_the_certificate(stage, broker, certificates, client_nginx):
-    server = client_nginx("optional", "TLSv1.2")
-    own = shown(certificates, persistence="none")["credential"]
-    bob = shown(certificates, "other-client.pem", "other-client.key", persistence="none")["credential"]
-    client, other = stage.client(broker=broker), stage.client(delivery=None, broker=broker)
-    page = marked("/page.txt")
-    for one, tls in [(client, {"certificate": own}), (client, {}), (other, {}), (client, {"certificate": bob})]:
-        assert one.fetch(server.url + page, tls=tls)["result"]["status"] == 200
-    whose = [re.search(r'^200 (\w+) "(.*?)"', line).groups() for line in server.lines(page, 4)]
-    assert whose == [("SUCCESS", "CN=Alice Client"), ("NONE", "-"), ("NONE", "-"), ("SUCCESS", "CN=Bob Client")]
 
 
 @pytest.mark.parametrize("form", [
@@ -278,14 +195,6 @@ def test_a_post_is_sent_once_however_the_connection_ends(stage, certificates, pr
     reply = client.fetch(server.url, method="POST", body={"type": "string", "value": "one order"}, **options)
     assert reply["error"]["data"]["kind"] == "connectionLost", reply
     assert [request.method for request in server.requests] == ["POST"]
-
-
-def test_tls_1_2_refuses_a_certificate_with_an_alert_or_not_at_all(stage, broker, certificates):
-    server = stage.server(BreakingOff(
-        certificates, client_authority=certificates / "ca.pem", maximum=ssl.TLSVersion.TLSv1_2))
-    own = shown(certificates)["credential"]
-    reply = stage.client(broker=broker).fetch(server.url, tls={"certificate": own})
-    assert reply["error"]["data"]["kind"] == "connectionLost"
 
 
 def openssl(*words):

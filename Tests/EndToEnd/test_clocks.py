@@ -11,7 +11,6 @@ import pytest
 from rig import audit
 from rig.bodies import Download, eventually
 from rig.client import password_answer
-from rig.faults import Faults, build
 from rig.keyring import SCHEMA, description
 from rig.scripted import ScriptedServer, response
 from rig.streams import StreamServer, repeated
@@ -23,16 +22,6 @@ JUMPS = {"a day on": DAY, "a day back": -DAY, "ten years on": 3650 * DAY, "befor
 DEADLINE = 1.5
 # The allowed delay on a busy machine, in seconds.
 LATE = 1.0
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("clocks"))
-
-
-@pytest.fixture
-def faults(stage, library):
-    return Faults(library, stage.folder / "clocks")
 
 
 @pytest.fixture

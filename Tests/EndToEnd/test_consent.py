@@ -105,14 +105,6 @@ def test_without_consent_no_credential_is_sent(desk):
     assert "wants to use a login" in text and "may not use a login" in text, text
 
 
-def test_without_an_agent_there_is_no_consent(desk):
-    desk.agent.close()
-    done = desk.fetch()
-    assert done.returncode != 0 and desk.logins == 0
-    audit.wait_for(lambda: "consentAnswered" in audit.kinds(desk.broker))
-    assert next(event for event in audit.events(desk.broker) if event["kind"] == "consentAnswered")["by"] == "nobody"
-
-
 def test_another_file_of_that_name_is_another_program(desk, tmp_path):
     desk.agent.allow = "session"
     tool = tmp_path / "tool"
@@ -129,44 +121,6 @@ def test_another_file_of_that_name_is_another_program(desk, tmp_path):
     desk.agent.allow = "always"
     desk.shell.run("grants", "revoke", "--all")
     assert run() == 0 and desk.agent.asked[-1]["allows"] == ["once", "session"], "any user may change it"
-
-
-def test_an_interpreter_is_asked_about_each_time(desk):
-    desk.agent.allow = "always"
-    client = Relay(desk.broker.socket)
-    for _ in range(2):
-        assert client.fetch(desk.server.url)["result"]["status"] == 200
-    assert [asked["allows"] for asked in desk.agent.asked] == [["once"], ["once"]]
-    assert desk.agent.asked[0]["subject"]["strength"] == "none"
-    assert desk.agent.call("grant/list")["result"]["grants"] == []
-    client.close()
-
-
-# Sandboxes
-
-@pytest.fixture
-def sandbox(stage):
-    desk = Desk(stage, stage.broker())
-    return desk, stage.sandbox()
-
-
-def test_a_sandboxed_program_needs_consent_without_any_configuration(sandbox, stage):
-    desk, client = sandbox
-    desk.agent.allow = "session"
-    assert client.fetch(desk.server.url)["result"]["status"] == 200
-    assert client.fetch(desk.server.url)["result"]["auth"]["source"] == "session"
-    assert len(desk.agent.asked) == 1
-    assert desk.agent.asked[0]["subject"] == {"id": "flatpak:org.example.Maps", "kind": "flatpak", "strength": "strong", "sandboxed": True}
-    # No other program is asked about.
-    assert stage.client(broker=desk.broker).fetch(desk.server.url)["result"]["status"] == 200
-    assert len(desk.agent.asked) == 1
-
-
-@pytest.mark.parametrize("method", ["credential/list", "agent/register", "session/clear", "events/subscribe", "grant/list", "server/status"])
-def test_sandboxed_programs_are_denied_management_methods(sandbox, method):
-    _, client = sandbox
-    assert client.call(method, {"name": "x"})["error"]["data"]["kind"] == "denied"
-    assert client.call("ping")["result"] == {}
 
 
 # Senders of messages

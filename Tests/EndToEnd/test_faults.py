@@ -13,7 +13,7 @@ import pytest
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
-from rig.faults import Faults, build
+from rig.faults import Faults
 from rig.scripted import ScriptedServer, basic, basic_server, response
 
 pytestmark = pytest.mark.tier3("many runs of one conversation")
@@ -36,11 +36,6 @@ ERRORS = {
     "open": ["EMFILE", "ENFILE", "ENOMEM", "EACCES", "EIO", "ENOSPC", "EINTR"],
     "socket": ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"],
 }
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("faults"))
 
 
 PAGE = b"x" * 3000
@@ -144,8 +139,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(stage, library):
-    return Scene(stage, library)
+def scene(stage, fault_library):
+    return Scene(stage, fault_library)
 
 
 def places(count, most):

@@ -72,20 +72,6 @@ def test_rule_l14_bytes_behind_a_response_reach_no_program(stage, end):
     assert server.connections == 2 and len(server.requests) == 3
 
 
-@pytest.mark.parametrize("fields", [["Content-Length: 2", "Content-Length: 2"], ["Content-Length: 2, 2"]])
-def test_a_repeated_equal_length_is_accepted(stage, fields):
-    server = stage.server(ScriptedServer(lambda request: raw(200, *fields)))
-    assert stage.client().fetch(server.url)["result"]["body"]["value"] == "ok"
-
-
-@pytest.mark.parametrize("second", ["/there", "http://other.example/"])
-def test_two_locations_are_malformed(stage, second):
-    server = stage.server(ScriptedServer(
-        lambda request: raw(302, "Location: /there", f"Location: {second}", "Content-Length: 2")))
-    assert stage.client().fetch(server.url)["error"]["data"]["kind"] == "malformedResponse"
-    assert len(server.requests) == 1
-
-
 def trailing(check):
     """Sends the Authentication-Info of `check` after the body."""
     def handle(request):
@@ -227,28 +213,3 @@ def test_the_body_of_a_challenge_or_redirect_decides_nothing(stage, start, fault
     else:
         assert client.fetch(server.url, decompress=True)["result"]["body"]["value"] == "welcome"
     assert len(asked) == start.startswith("401") and time.monotonic() - began < 10
-
-
-@pytest.mark.parametrize("fault", ["cut", "bad-chunk", "bad-gzip", "cut-gzip", "unknown-coding"])
-def test_a_broken_challenge_that_becomes_the_result_is_no_result(stage, fault):
-    server = stage.server(StreamServer(lambda request: faulty('401 No\r\nWWW-Authenticate: Basic realm="r"', fault)))
-    client = stage.client(answer=lambda params: {"action": "continue"})
-    error = client.fetch(server.url, decompress=True)["error"]["data"]
-    assert error["kind"] in {"connectionLost", "malformedResponse"} and error["cause"], error
-
-
-def test_a_slow_challenge_that_becomes_the_result_is_delivered(stage):
-    def handle(request):
-        yield b'HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm="r"\r\nContent-Length: 6\r\n\r\nabc'
-        time.sleep(3)
-        yield b"def"
-
-    client = stage.client(answer=lambda params: {"action": "continue"})
-    server = stage.server(StreamServer(handle))
-    assert Download(client, server.url).attach().read() == b"abcdef"
-
-
-def test_two_members_of_gzip_are_one_body(stage):
-    body = gzip.compress(b"hello ") + gzip.compress(b"world")
-    server = stage.server(ScriptedServer(lambda request: response(200, body, "Content-Encoding: gzip")))
-    assert stage.client().fetch(server.url, decompress=True)["result"]["body"]["value"] == "hello world"

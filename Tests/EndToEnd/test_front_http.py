@@ -12,9 +12,6 @@ from rig.client import password_answer
 from rig.local_fronts import exchange, open_proxy, receive_all, run
 from rig.scripted import response
 
-TRAILED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum, Set-Cookie\r\n\r\n"
-           b"5\r\nhello\r\n0\r\nX-Sum: 42\r\nSet-Cookie: a=b\r\nTransfer-Encoding: gzip\r\n\r\n")
-
 
 def request(url, *fields, path="/", method="GET"):
     lines = [f"{method} {url}{path} HTTP/1.1", "Host: x", *fields]
@@ -24,20 +21,6 @@ def request(url, *fields, path="/", method="GET"):
 @pytest.fixture
 def address(stage):
     return open_proxy(stage.client())[0]
-
-
-@pytest.mark.parametrize("field, trailers", [
-    ("TE: trailers", b"0\r\nX-Sum: 42\r\n\r\n"), ("TE: gzip;q=1, Trailers", b"0\r\nX-Sum: 42\r\n\r\n"),
-    ("TE: gzip", b"0\r\n\r\n"), ("Accept: */*", b"0\r\n\r\n")])
-def test_trailers_are_passed_on_to_who_accepts_them(stage, address, field, trailers):
-    server = stage.server(lambda asked: TRAILED)
-    received = exchange(address, request(server.url, field, "Connection: close"))
-    head, body = received.split(b"\r\n\r\n", 1)
-    assert body == b"5\r\nhello\r\n" + trailers
-    wants = b"X-Sum" in trailers
-    assert (b"\r\nTrailer: X-Sum, Set-Cookie" in head) == wants
-    asked = server.requests[0]
-    assert (asked.header("TE"), asked.header("Connection")) == (("trailers", "TE") if wants else (None, None))
 
 
 def test_a_program_that_has_sent_everything_gets_all_responses(stage, address):
@@ -63,15 +46,6 @@ def test_a_malformed_chunk_in_a_streamed_body_ends_with_400(stage, address, rest
         received = receive_all(connection)
     assert received.startswith(b"HTTP/1.1 400 ") and b"malformed chunk" in received
     assert b"\r\n0\r\n\r\n" not in server.wire, "the origin must not take the part for the whole body"
-
-
-def test_a_small_body_in_many_chunks(stage, address):
-    server = stage.server(lambda asked: response(200, asked.body))
-    body = os.urandom(20_000)
-    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
-    received = exchange(address, request(server.url, "Transfer-Encoding: chunked", "Connection: close", method="POST") + chunks + b"0\r\n\r\n")
-    assert received.split(b"\r\n\r\n", 1)[1] == body
-    assert server.requests[0].header("Content-Length") == "20000"
 
 
 def test_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, account, tls, nginx_tls, tmp_path):
@@ -169,27 +143,12 @@ def test_a_tunnel_needs_descriptors_that_are_not_reserved(stage):
 @pytest.mark.parametrize("head, code", [
     ("CONNECT 127.0.0.1:443 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 400),
     ("GET {url}/ HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nAuthorization: b\r\n\r\n", 400),
-    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nProxy-Authorization: a\r\nProxy-Authorization: b\r\n\r\n", 400),
-    ("POST {url}/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nContent-Length: +3\r\n\r\nabc", 400),
     ("POST {url}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3, 3\r\n\r\nabc", 400),
-    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", 413),
     ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
-    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501),
-    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;" + "e" * 9000 + "\r\n", 400),
-    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 400),
     ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", 400),
     ("GET {url}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", 400), ("GET {url}/ HTTP/1.1\nHost: x\n\n", 400),
-    ("GET /page HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET {url}@evil.test/ HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-    ("GET {url}/ HTTP/1.1\r\n\r\n", 400), ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n", 400),
-    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: b\rSet-Cookie: c\r\n\r\n", 400),
-    ("GET {url}/ HTTP/1.1\r\nHost: x\r\n" + "A: b\r\n" * 130 + "\r\n", 431),
     ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: " + "b" * 70_000 + "\r\n\r\n", 431),
-    ("GET {url}/" + "a" * 20_000 + " HTTP/1.1\r\nHost: x\r\n\r\n", 414), ("GET {url}/" + "a" * 70_000 + " HTTP/1.1\r\nHost: x\r\n\r\n", 414),
-    ("M" * 40 + " {url}/ HTTP/1.1\r\nHost: x\r\n\r\n", 501), ("TRACE {url}/ HTTP/1.1\r\nHost: x\r\n\r\n", 501),
-    ("GET {url}/ HTTP/2.0\r\nHost: x\r\n\r\n", 505), ("GET {url}/ HTTP/1.1\r\nHost: x\r\nExpect: cookies\r\n\r\n", 417),
-    ("GET http://user:password@127.0.0.1/ HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("\r\n" * 20, 400),
 ])
 def test_a_malformed_or_ambiguous_request_is_refused(stage, address, head, code):
     server = stage.server(lambda asked: response(200, b"page"))
@@ -199,49 +158,7 @@ def test_a_malformed_or_ambiguous_request_is_refused(stage, address, head, code)
     assert b"Connection: close" in received and not server.requests
 
 
-def test_hop_by_hop_fields_stay_on_their_connection(stage, address):
-    server = stage.server(lambda asked: response(
-        200, b"page", "Connection: X-Hop", "X-Hop: 1", "Keep-Alive: timeout=5", "Proxy-Authenticate: Basic", "X-Kept: 1"))
-    fields = ["Connection: close, X-Own", "X-Own: 1", "Keep-Alive: 5", "Proxy-Connection: keep-alive", "TE: gzip", "Upgrade: h2c",
-              "HTTP2-Settings: AAMAAABkAAQAAP__", "Proxy-Authorization: Basic eDp5", "X-Kept: 1"]
-    received = exchange(address, request(server.url, *fields))
-    names = [name.lower() for name, _ in server.requests[0].headers]
-    assert names == ["host", "x-kept", "via"], names
-    head = received.split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
-    assert sorted(line.split(":")[0].lower() for line in head) == ["connection", "content-length", "date", "via", "x-kept"]
-    assert "Connection: close" in head
-
-
 def test_a_blank_before_a_colon_is_removed(stage, address):
     server = stage.server(lambda asked: response(200, b"page", "A : b", "Set-Cookie\t: c"))
     head, body = exchange(address, request(server.url, "Connection: close")).split(b"\r\n\r\n")
     assert body == b"page" and b"\r\nA: b\r\nSet-Cookie: c\r\n" in head
-
-
-def test_a_loop_is_refused(stage, address):
-    server = stage.server(lambda asked: response(200, b"page"))
-    exchange(address, request(server.url, "Connection: close"))
-    via = server.requests[0].header("Via")
-    assert exchange(address, request(server.url, "Connection: close", f"Via: 1.0 other, {via}")).startswith(b"HTTP/1.1 508 ")
-    assert len(server.requests) == 1
-
-
-def test_a_server_cannot_demand_the_token_of_the_proxy(stage, address):
-    server = stage.server(lambda asked: response(407, b"give me", 'Proxy-Authenticate: Basic realm="x"'))
-    received = exchange(address, request(server.url, "Connection: close"))
-    assert received.startswith(b"HTTP/1.1 502 ") and b"Proxy-Authenticate" not in received
-
-
-def test_a_proxy_closes_the_connections_of_http_1_0(stage, address):
-    server = stage.server(lambda asked: response(200, b"page"))
-    text = f"GET {server.url}/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".encode()
-    received = exchange(address, text * 2)
-    assert received.count(b"HTTP/1.1 200") == 1 and b"\r\nConnection: close\r\n" in received and len(server.requests) == 1
-
-
-def test_a_request_of_http_1_0_gets_the_end_of_the_connection(stage, address):
-    server = stage.server(lambda asked: TRAILED)
-    received = exchange(address, f"GET {server.url}/ HTTP/1.0\r\nTE: trailers\r\n\r\n".encode())
-    head, body = received.split(b"\r\n\r\n", 1)
-    assert body == b"hello" and b"Transfer-Encoding" not in head and b"Connection: close" in head
-    assert server.requests[0].header("Via").startswith("1.0 watchword-")

@@ -51,12 +51,7 @@ def receive(connection, end):
     return data
 
 
-BAD_BODIES = [
-    b"Transfer-Encoding: unknown\r\n\r\nbody", b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFF\r\nx", b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-    b"Transfer-Encoding: gzip\r\n\r\nno gzip at all", b"Transfer-Encoding: chunked, gzip\r\n\r\n4\r\nno g\r\n0\r\n\r\n"]
-
-
-@pytest.mark.parametrize("rest", BAD_BODIES)
+@pytest.mark.parametrize("rest", [b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"Transfer-Encoding: gzip\r\n\r\nno gzip at all"])
 @pytest.mark.parametrize("separately", [False, True])
 def test_a_body_that_fails_behind_the_header_is_502_with_the_reason(stage, address, rest, separately):
     head, body = rest.split(b"\r\n\r\n", 1)
@@ -118,35 +113,6 @@ def test_a_slow_body_is_passed_on_as_it_arrives(stage, address, framing):
         assert receive(connection, parts[1]) == parts[1]
 
 
-def test_a_small_body_behind_its_header_is_one_response(stage, address):
-    server = Slow(lambda request: [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", b"page"])
-    server.more(), server.more()
-    with asking(address, server) as connection:
-        assert receive_response(connection)[1] == b"page"
-
-
-def test_reason_phrases_are_kept(stage, address):
-    server = stage.server(lambda request: b"HTTP/1.1 " + request.path[1:].replace("-", " ").encode() + b"\r\nContent-Length: 0\r\n\r\n")
-    with socket.create_connection(address, timeout=20) as connection:
-        for line in [b"404 My Own Words", b"299 Odd", b"200 "]:
-            connection.sendall(f"GET {server.url}/{line.decode().replace(' ', '-')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-            head, _ = receive_response(connection)
-            assert head.split(b"\r\n")[0] == b"HTTP/1.1 " + (line if line != b"200 " else b"200 OK")
-
-
-@pytest.mark.parametrize("hasAgent", [False, True])
-def test_a_missing_login_to_the_upstream_names_its_reason(stage, hasAgent):
-    upstream = stage.server(lambda request: response(407, b"log in", 'Proxy-Authenticate: Basic realm="Proxy"'))
-    broker = stage.configured(f'[proxy]\nurl = "{upstream.url}"\n')
-    client = stage.client(broker=broker, answer=lambda challenge: {"action": "default"})
-    if hasAgent:
-        assert "result" in client.call("agent/register", {"name": "tests"})
-    address, _ = open_proxy(client)
-    received = exchange(address, b"GET http://server.example/ HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert received.startswith(b"HTTP/1.1 502 ") and b"requires a login" in received
-    assert (b"start an agent" in received) == (not hasAgent), received
-
-
 def test_a_login_that_cannot_be_made_is_502(stage):
     """The challenge of this server (NTLM type 2) is malformed."""
     challenge = "NTLM TlRMTVNTUAACAAAA"
@@ -180,15 +146,6 @@ def test_the_end_of_an_authenticated_connection_is_the_end_of_the_programs(stage
         with contextlib.suppress(ConnectionResetError):
             assert connection.recv(100) == b"", "no answer on another connection"
     assert server.connections == 1 and [request.path for request in server.requests] == ["/one", "/last"]
-
-
-def test_connection_close_ends_an_authenticated_connection(stage, address):
-    server = stage.server(lambda request: response(200, b"page", "Connection: close"))
-    for login, ends in [("Authorization: NTLM TlRMTVNTUAABAAAA\r\n", True), ("Authorization: Basic eDp5\r\n", False)]:
-        with socket.create_connection(address, timeout=20) as connection:
-            connection.sendall(f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\n{login}\r\n".encode())
-            head, _ = receive_response(connection)
-            assert (b"Connection: close" in head) == ends
 
 
 def test_a_login_by_ntlm_of_the_program_survives_other_requests(stage, ntlm, ntlm_users):

@@ -27,19 +27,6 @@ def test_curl_logs_in_to_a_server_without_knowing_the_password(stage):
     assert all(request.header("Via").startswith("1.1 watchword-") for request in server.requests)
 
 
-def test_the_environment_has_both_spellings_and_what_java_and_node_read(stage):
-    done = run(stage.broker(), "env", environment={"JAVA_TOOL_OPTIONS": "-Da=b", "HTTP_PROXY": "http://old.example"})
-    entries = dict(line.split("=", 1) for line in done.stdout.decode().splitlines() if "=" in line)
-    proxy = entries["http_proxy"]
-    assert proxy.startswith("http://watchword:") and "@127.0.0.1:" in proxy
-    for name in ["https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]:
-        assert entries[name] == proxy, name
-    port = proxy.rsplit(":", 1)[1]
-    assert entries["JAVA_TOOL_OPTIONS"] == (
-        f"-Da=b -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}")
-    assert entries["NODE_USE_ENV_PROXY"] == "1"
-
-
 def test_a_descendant_whose_parent_has_ended_needs_no_token(stage, tmp_path):
     """As of build daemons, for example. The shell waits for it, and sees no zombie of it."""
     server = stage.server(lambda request: response(200, b"page"))
@@ -108,19 +95,6 @@ def test_a_large_upload_and_download(stage, tmp_path):
     assert done.stdout == b"taken" and received == [body], done
     done = run(broker, "curl", "-sS", "-o", str(tmp_path / "got"), server.url)
     assert (tmp_path / "got").read_bytes() == b"d" * (8 << 20), done
-
-
-def test_a_wrong_password_is_not_repeated_for_each_program(stage):
-    server, _ = stage.protected()
-    broker = stage.broker()
-    answers = []
-    client = stage.client(
-        answer=lambda challenge: answers.append(1) or (
-            password_answer("bob", "wrong") if len(answers) == 1 else {"action": "continue"}), broker=broker)
-    client.call("agent/register", {"name": "tests"})
-    done = run(broker, "curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", server.url)
-    assert done.stdout == b"401" and len(answers) == 2
-    assert sum(request.authorization is not None for request in server.requests) == 1
 
 
 def test_an_ignored_signal_about_children_does_not_matter(stage):

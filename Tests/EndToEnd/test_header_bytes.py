@@ -5,7 +5,6 @@ import subprocess
 import pytest
 
 from rig.client import password_answer
-from rig.keyring import description
 from rig.local_fronts import exchange, open_proxy
 from rig.scripted import DigestCheck, basic_server, response
 from rig.terminal import Shell
@@ -88,18 +87,6 @@ def test_rules_r10_and_x2_realms_in_two_encodings_are_two_spaces(stage):
         each.close()
 
 
-def test_a_stored_login_is_found_by_the_realm_as_people_read_it(stage, gnome):
-    server, password = stage.protected("bob", realm="B\xfcro")
-    gnome.put(stage.secret(), **{**description(server, "bob"), "domain": "Other"})
-    gnome.put(password, **{**description(server, "bob"), "domain": "Büro"})
-    client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=lambda challenge: {"action": "continue"})
-    assert client.fetch(server.url)["result"]["status"] == 200
-    forgotten = client.call("credential/forget", {"protectionSpace": {
-        "protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Büro"}})
-    assert "result" in forgotten, forgotten
-    assert client.fetch(server.url)["result"]["status"] == 401
-
-
 @pytest.mark.parametrize("location, target", [
     (b"/\xe9", "/%E9"), (b"/\xc3\xa9", "/%C3%A9"), (b"?\xfc#\xe9", "/?%FC"), (b"/\xc3\xa9\xe9", "/%C3%A9%E9")], ids=str)
 def test_a_redirect_leads_to_the_bytes_of_its_location_as_with_curl(stage, location, target):
@@ -124,11 +111,6 @@ def test_clients_read_iso_8859_1(stage):
     assert (result["reason"], dict(result["headers"])) == ("déjà", {"Content-Length": "0", "A": "éÃ©", "B": "é"})
     encoded = {"reason": base64.b64encode(b"d\xe9j\xe0").decode(), "headers": {"1": base64.b64encode(b"\xe9\xc3\xa9").decode()}}
     assert result["rawBytes"] == encoded
-
-
-def test_clients_get_no_raw_bytes_of_utf_8(stage):
-    server = stage.server(lambda request: b"HTTP/1.1 200 X\r\nContent-Length: 0\r\nB: \xc3\xa9\r\n\r\n")
-    assert "rawBytes" not in stage.client().fetch(server.url)["result"]
 
 
 def test_clients_get_the_bytes_of_a_challenge(stage):

@@ -167,23 +167,3 @@ def test_an_empty_answer_continues_without_a_certificate(broker, typed):
     terminal.type(typed)
     assert terminal.end() == 0 and b"Continuing without a certificate." in terminal.shown
     assert plan.answers == [{"action": "continue"}]
-
-
-def test_a_certificate_in_the_command(broker, tmp_path):
-    for name in ["me.pem", "me:1.pem", "me.key"]:
-        (tmp_path / name).write_text("")
-    for words, given in [
-        (["-E", "me.pem:sesame"], {"certificate": f"{tmp_path}/me.pem", "passphrase": "sesame"}),
-        (["--cert", f"{tmp_path}/me\\:1.pem", "--key", "me.key", "--pass", "a:b"],
-         {"certificate": f"{tmp_path}/me:1.pem", "privateKey": f"{tmp_path}/me.key", "passphrase": "a:b"}),
-        (["--cert=pkcs11:object=me;type=cert"], {"certificate": "pkcs11:object=me;type=cert"}),
-    ]:
-        folder = tmp_path / f"run{len(list(tmp_path.glob('run*')))}"
-        folder.mkdir()
-        plan = Certificate()
-        with contextlib.closing(ScriptedBroker(folder, plan)) as started:
-            done = subprocess.run(
-                [program("watchword"), "fetch", *words, "--keep", "none", URL], env=started.environment,
-                cwd=tmp_path, capture_output=True, timeout=30, start_new_session=True)
-        assert done.returncode == 0, done
-        assert plan.params["tls"]["certificate"] == {"type": "certificate", "persistence": "none", **given}

@@ -70,19 +70,6 @@ def test_the_password_of_a_proxy_is_asked_for(stage, shell):
     assert shell.run("fetch", "-x", f"127.0.0.1:{proxy.port}", "-U", "bob", "http://elsewhere.example/x").returncode == 67
 
 
-def test_squid_over_tls_with_digest(stage, squid, account, nginx, tls):
-    shell = Shell(stage.broker("--ca-file", str(tls / "ca.pem")))
-    page = f"http://127.0.0.1:{nginx.port}/open.txt"
-    for way in ["basic", "digest", "tls-digest"]:
-        done = shell.run("fetch", "-x", squid.url(way), "-U", ":".join(account), page)
-        assert (done.returncode, done.stdout) == (0, b"open page\n"), done
-    shell.environment["HOME"] = str(stage.folder)
-    terminal = shell.at_terminal("fetch", "-x", squid.url("digest"), page)
-    terminal.expect("Scheme: Digest")
-    terminal.answer({"User: ": account[0], f"Password for {account[0]}: ": account[1]})
-    assert terminal.end() == 0 and b"open page" in terminal.shown
-
-
 def test_socks_at_a_terminal_and_in_the_command(stage, shell, socks, account):
     origin = stage.server(lambda request: response(200, b"behind socks\n"))
     place, page = f"127.0.0.1:{socks.port}", f"http://localhost:{origin.port}/"
@@ -93,13 +80,6 @@ def test_socks_at_a_terminal_and_in_the_command(stage, shell, socks, account):
     terminal.answer({"User: ": account[0], "Password for ": account[1]})
     assert terminal.end() == 0 and b"behind socks" in terminal.shown
     assert {asked for asked in socks.asked} == {(account[0], "localhost", origin.port)}
-
-
-def test_a_configured_socks_proxy(stage, configured, dante):
-    origin = stage.server(lambda request: response(200, b"reached\n"))
-    shell = configured(f'[proxy]\nurl = "socks5://127.0.0.1:{dante.port}"\n')
-    assert shell.run("fetch", origin.url).stdout == b"reached\n"
-    dante.wait_for_log(f"127.0.0.1.{origin.port}")
 
 
 def test_the_configured_proxy_can_be_bypassed_on_request(stage, configured):

@@ -119,14 +119,6 @@ def test_a_client_certificate_at_a_terminal(stage, shell, client_nginx, certific
     assert server.lines(page)[-1].startswith('200 SUCCESS "CN=Alice Client"')
 
 
-def test_continuing_without_a_client_certificate(shell, client_nginx):
-    for server, words in [(client_nginx("on"), b"No required SSL certificate"), (client_nginx("optional"), b"page for you")]:
-        terminal = shell.at_terminal("fetch", server.url + "/page.txt")
-        terminal.answer({"URI): ": ""})
-        assert terminal.end() == 0 and words in terminal.shown
-        assert words in shell.run("fetch", server.url + "/page.txt").stdout
-
-
 @pytest.mark.parametrize("words", [
     ["-E", "client-both.pem"], ["--cert", "client.pem", "--key", "client.key"], ["-E", f"client.p12:{PASSPHRASE}"],
     ["--cert", "client.pem", "--key", "client-locked.key", "--pass", PASSPHRASE]])

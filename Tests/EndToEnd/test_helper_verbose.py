@@ -1,4 +1,5 @@
-"""-v: the request and response as curl shows them, without secrets."""
+"""-v: the request and response as curl shows them, without secrets; and options that curl does not have, or the helper does not."""
+import os
 import re
 import subprocess
 
@@ -71,3 +72,17 @@ def test_the_digest_response_is_not_shown(stage, shell):
 def test_a_request_without_a_response_is_shown(stage, shell):
     done = shell.run("fetch", "-s", "-v", "http://127.0.0.1:1/x")
     assert done.returncode == 7 and lines(done, "> ")[0] == "GET /x HTTP/1.1" and lines(done, "< ") == []
+
+
+def test_write_out_has_the_user(stage, shell):
+    server, password = stage.protected()
+    done = shell.run("fetch", "-s", "-u", f"bob:{password}", "-o", os.devnull, "-w", "%{watchword_user} %{watchword_source}", server.url)
+    assert done.stdout == b"bob explicit"
+
+
+@pytest.mark.parametrize("option, words", [
+    ("--netrc", [b"curl's -n, --netrc is refused", b"watchword credentials import", b"credentials.netrc"]), ("-c", [b"-c, --cookie-jar", b"-b name=value"]),
+    ("--cacert", [b"--pinnedpubkey"]), ("--outptu", [b"Did you mean '--output'?"])])
+def test_an_unsupported_option_is_refused_with_its_reason(shell, option, words):
+    done = shell.run("fetch", option, "x", "http://127.0.0.1:1/")
+    assert done.returncode == 2 and all(word in done.stderr for word in words), done.stderr

@@ -61,25 +61,6 @@ def test_a_forgotten_exception_is_asked_about_again(stage, broker, tls_server, p
     assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 3
 
 
-def test_a_forgotten_client_certificate_is_not_sent(stage, broker, certificates, client_nginx):
-    server = client_nginx("on", "TLSv1.3")
-    path = str(certificates / "client.pem")
-    credential = {"type": "certificate", "certificate": path, "privateKey": str(certificates / "client.key")}
-    client, asked = asked_client(stage, broker, lambda challenge: {"action": "credential", "credential": credential})
-    assert client.fetch(f"{server.url}/page.txt")["result"]["status"] == 200 and len(asked) == 1
-    plain = stage.client(broker=broker)
-    assert plain.fetch(f"{server.url}/page.txt")["result"]["status"] == 200
-    [entry] = listed(client)
-    assert entry.pop("lastUsedMs") >= 0
-    assert entry == {
-        "id": "certificate:1", "type": "certificate", "protectionSpace": space(server, "clientCertificate"), "user": None,
-        "certificate": path, "persistence": "forSession", "source": "session", "isDefault": False}
-    assert client.call("credential/forget", {"id": "certificate:1"})["result"] == {"removed": 1}
-    assert listed(client) == []
-    # The connection that was made with it is no longer used.
-    assert plain.fetch(f"{server.url}/page.txt")["result"]["status"] == 400
-
-
 def test_the_command_shows_and_forgets_them(stage, broker, tls_server):
     """`watchword credentials` shows the type and the id of each entry."""
     server, other, password, token = tls_server("self-signed"), tls_server("expired"), stage.secret(), stage.secret()

@@ -159,20 +159,6 @@ def test_stored_by_hand_and_by_another_program(stage, gnome):
     assert gnome.items() == []
 
 
-# Matching
-
-def test_rule_17_a_refused_item_that_names_this_space_exactly_is_removed_whichever_program_stored_it(stage, gnome):
-    server, _, attributes = protected(stage)
-    wrong = stage.secret(server)
-    gnome.put(wrong, **{**attributes, "domain": "Staff", "authtype": "basic"})
-    start_broker(stage, gnome)
-    client = stage.client(answer=lambda params: {"action": "continue"})
-    assert client.fetch(server.url)["result"]["status"] == 401
-    settle(client)
-    assert server.authorizations == [None, basic("bob", wrong)]
-    assert gnome.items() == []
-
-
 # Refusals
 
 def gated(handle):

@@ -95,17 +95,6 @@ def test_without_a_usable_keyring_the_client_is_asked(stage, fault, holds):
         assert calls == SILENT[fault]
 
 
-def test_an_empty_keyring_is_usable(stage):
-    server, password = stage.protected()
-    keyring = stage.keyring().start_rig("empty")
-    broker = start_broker(stage, keyring.for_broker)
-    assert state(stage, broker) == ("unknown", None, None)
-    challenge = asked_once(stage, broker, server, password, persistence="permanent")
-    assert challenge["persistenceAllowed"] == ["none", "forSession", "permanent"]
-    assert state(stage, broker) == ("usable", None, None)
-    assert keyring.lookup(**description(server, domain="Staff", authtype="basic")) == password
-
-
 @pytest.mark.parametrize("bus", ["none", "gone", "without a keyring", "not in use"])
 def test_without_a_keyring(stage, bus):
     server, password = stage.protected()
@@ -128,40 +117,3 @@ def test_without_a_keyring(stage, bus):
     assert listed["keyring"]["state"] == "unavailable"
     if bus == "not in use":
         assert keyring.calls == []
-
-
-def test_a_keyring_that_comes_later_is_found(stage):
-    server, password = stage.protected()
-    other, right = stage.protected()
-    keyring = stage.keyring()
-    broker = start_broker(stage, keyring.for_broker)
-    assert asked_once(stage, broker, server, password)["persistenceAllowed"] == ["none", "forSession"]
-    keyring.start_rig(None, ({"xdg:schema": SCHEMA, **description(other)}, right))
-    assert stage.client().fetch(other.url)["result"]["auth"]["source"] == "keyring"
-    assert other.authorizations == [None, basic("bob", right)]
-    assert state(stage, broker)[0] == "usable"
-
-
-def test_unlocking_makes_it_usable(stage):
-    server, password = stage.protected()
-    keyring = stage.keyring().start_rig("ask", ({"xdg:schema": SCHEMA, **description(server)}, password))
-    broker = start_broker(stage, keyring.for_broker)
-    client = stage.client()
-    call = client.start("fetch/run", {"url": server.url})
-    client.reply(client.challenges.get(timeout=30), {"action": "continue"})
-    assert client.wait(call)["result"]["status"] == 401
-    assert state(stage, broker)[0] == "locked"
-    assert client.call("keyring/unlock")["result"] == {"state": "usable"}
-    assert client.fetch(server.url)["result"]["auth"]["source"] == "keyring"
-    assert server.authorizations == [None, None, basic("bob", password)]
-
-
-def test_the_broker_ends_while_the_keyring_is_silent(stage):
-    server, _ = stage.protected()
-    keyring = stage.keyring().start_rig("stall")
-    broker = start_broker(stage, keyring.for_broker, limit(60))
-    client = stage.client()
-    client.start("fetch/run", {"url": server.url})
-    eventually(lambda: "SearchItems" in keyring.calls, lambda: keyring.calls)
-    assert broker.stop(seconds=30) == 0
-    assert server.authorizations == [None]

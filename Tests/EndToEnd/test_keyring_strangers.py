@@ -3,11 +3,10 @@
 import pytest
 
 from rig.client import password_answer
-from rig.keyring import SCHEMA, description, settle
+from rig.keyring import settle
 from rig.scripted import basic
 
 SET = "import keyring, sys; keyring.set_password(sys.argv[1], sys.argv[2], sys.stdin.read())"
-GET = "import keyring, sys; print(keyring.get_password(sys.argv[1], sys.argv[2]), end='')"
 
 
 @pytest.fixture
@@ -29,15 +28,6 @@ def fetch_unasked(stage, gnome, server):
     return result["status"], result["auth"] and result["auth"]["source"], len(asked)
 
 
-def keeping(stage, gnome, server):
-    """Makes a fetch whose login is stored in the keyring."""
-    client = stage.client(
-        broker=stage.broker(environment=gnome.for_broker),
-        answer=lambda params: password_answer("bob", server.password, persistence="permanent"))
-    assert client.fetch(server.url)["result"]["status"] == 200
-    settle(client)
-
-
 def git(gnome, helper, action, **lines):
     """Passes text to the helper as git does; returns its output as pairs."""
     said = gnome.run(helper, action, text="".join(f"{name}={value}\n" for name, value in lines.items()) + "\n")
@@ -56,43 +46,11 @@ def test_a_password_of_pythons_keyring_is_used(stage, gnome, server, service):
     assert server.authorizations == [None, basic("bob", server.password)]
 
 
-@pytest.mark.parametrize("service", [
-    "127.0.0.1", "http://127.0.0.1", "https://127.0.0.1:{}", "127.0.0.1:1", "localhost:{}", "x127.0.0.1:{}", "http://127.0.0.1:{}/a",
-    "http://127.0.0.1:{}@localhost"])
-def test_a_password_of_pythons_keyring_for_something_else_is_not(stage, gnome, server, service):
-    python_keyring(gnome, SET, service.format(server.port), "bob", text=stage.secret())
-    assert fetch_unasked(stage, gnome, server) == (401, None, 1)
-    assert server.authorizations == [None]
-
-
-def test_a_wrong_password_of_pythons_keyring_stays(stage, gnome, server):
-    wrong = stage.secret(server)
-    python_keyring(gnome, SET, port(server), "bob", text=wrong)
-    before = gnome.items()
-    keeping(stage, gnome, server)
-    assert server.authorizations == [None, basic("bob", wrong), basic("bob", server.password)]
-    assert python_keyring(gnome, GET, port(server), "bob") == wrong
-    assert [item for item in gnome.items() if item in before] == before
-    # Our item has more attributes of the server than theirs.
-    assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
-    assert server.authorizations[3:] == [None, basic("bob", server.password)]
-
-
 def test_an_item_stored_by_git_is_used(stage, gnome, server, git_helper):
     git(gnome, git_helper, "store", protocol="http", host=port(server), username="bob", password=server.password)
     assert [secret for _, secret in gnome.items()] == [server.password]
     assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
     assert server.authorizations == [None, basic("bob", server.password)]
-
-
-@pytest.mark.parametrize("change", [
-    {"protocol": "https"}, {"host": "127.0.0.1"}, {"host": "127.0.0.1:1"}, {"path": "some/where.git"}], ids=str)
-def test_an_item_stored_by_git_for_another_space_is_not_used(stage, gnome, server, git_helper, change):
-    lines = {"protocol": "http", "host": port(server), "username": "bob", "password": stage.secret(), **change}
-    git(gnome, git_helper, "store", **lines)
-    assert len(gnome.items()) == 1
-    assert fetch_unasked(stage, gnome, server) == (401, None, 1)
-    assert server.authorizations == [None]
 
 
 @pytest.mark.parametrize("way", ["challenge", "by hand", "by hand, with the realm"])
@@ -113,22 +71,3 @@ def test_git_reads_and_erases_what_we_have_stored(stage, gnome, server, git_help
     git(gnome, git_helper, "erase", protocol="http", host=port(server), username="bob", password=server.password)
     assert gnome.items() == []
     broker.stop()
-
-
-def test_git_itself_gets_what_we_have_stored(stage, gnome, server, git_helper):
-    keeping(stage, gnome, server)
-    asked = "".join(f"{line}\n" for line in ("protocol=http", f"host={port(server)}", ""))
-    said = gnome.run("git", "-c", f"credential.helper={git_helper}", "credential", "fill", text=asked, GIT_TERMINAL_PROMPT="0")
-    assert f"username=bob\npassword={server.password}\n" in said
-
-
-def test_our_newer_password_replaces_that_of_git(stage, gnome, server, git_helper):
-    wrong = stage.secret(server)
-    git(gnome, git_helper, "store", protocol="http", host=port(server), username="bob", password=wrong)
-    keeping(stage, gnome, server)
-    ours = description(server, domain="Staff", authtype="basic", **{"xdg:schema": SCHEMA})
-    assert gnome.lookup(**ours) == server.password
-    assert sorted(secret for _, secret in gnome.items()) == sorted([wrong, server.password])
-    assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
-    assert server.authorizations == [
-        None, basic("bob", wrong), basic("bob", server.password), None, basic("bob", server.password)]

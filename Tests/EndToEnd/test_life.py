@@ -10,7 +10,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.broker import program
-from rig.client import Client, password_answer
+from rig.client import password_answer
 from rig.scripted import response
 from rig.subjects import let_others_reach
 from rig.waiting import is_ready
@@ -68,23 +68,6 @@ def test_rule_a3_a_folder_that_others_can_enter_is_refused(tmp_path):
     failed = subprocess.run([program("watchwordd"), "--socket", str(open_folder / "s")], capture_output=True, text=True, timeout=30)
     assert failed.returncode == 1 and "0755" in failed.stderr
     assert list(open_folder.iterdir()) == []
-
-
-def test_a_socket_passed_by_the_service_manager(stage, tmp_path):
-    path = str(tmp_path / "handed")
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen(8)
-    code = ("import os,sys; os.dup2(int(sys.argv[1]), 3); os.set_inheritable(3, True); "
-            "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); os.execv(sys.argv[2], [sys.argv[2]])")
-    process = subprocess.Popen(["/usr/bin/python3", "-c", code, str(listener.fileno()), program("watchwordd")], pass_fds=[listener.fileno()])
-    listener.close()
-    try:
-        assert Client(path, delivery=None).call("ping")["result"] == {}
-    finally:
-        process.terminate()
-    assert process.wait(30) == 0
-    assert os.path.exists(path)
 
 
 def test_sigterm_notifies_the_clients_and_the_broker_exits_with_0(stage):

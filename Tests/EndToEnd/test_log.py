@@ -63,21 +63,6 @@ def test_times_are_local(stage, zone, offset):
     assert shell.run("log", "--since", later.strftime("%Y-%m-%dT%H:%M")).stdout == b""
 
 
-def test_an_ambiguous_local_time_is_the_first_of_both(stage):
-    broker = stage.broker()
-    shell = Shell(broker)
-    shell.environment["TZ"] = "Europe/Berlin"
-    clear(stage.client(), [1000])
-    wait_for(lambda: len(lines(broker)) == 1)
-    path = broker.home / ".local" / "state" / "watchword" / "audit.jsonl"
-    record = path.read_text()
-    time = json.loads(record)["time"]
-    path.write_text("".join(record.replace(time, f"2026-10-25T{hour}:40:00.000Z") for hour in ["00", "01"]))
-    shown = shell.run("log", "--since", "2026-10-25T02:30").stdout.decode().splitlines()
-    assert [line.split()[0] for line in shown] == ["2026-10-25T02:40:00.000+02:00", "2026-10-25T02:40:00.000+01:00"]
-    assert shell.run("log", "--since", "1970-01-01").stdout.count(b"\n") == 2
-
-
 def test_a_missing_log_is_not_an_error(stage):
     broker = stage.broker()
     done = Shell(broker).run("log")

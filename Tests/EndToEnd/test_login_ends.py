@@ -9,17 +9,12 @@ from rig import tiny_browser
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import Client
-from rig.login_sites import Site, forgotten, logged_in, login_url
+from rig.login_sites import forgotten, logged_in, login_url, site  # noqa: F401
 from rig.oauth_answers import json_answer
 
 CLIENT = '[sharing]\nsession = "client"\n'
 PYTHON = os.path.realpath("/usr/bin/python3")
 RELEASED = f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))} 127.0.0.1", "{PYTHON} 127.0.0.1"]\n'
-
-
-@pytest.fixture
-def site(stage):
-    return Site(stage)
 
 
 def questions(client, url, **params):
@@ -32,11 +27,6 @@ def questions(client, url, **params):
             assert count < 6, "one question after the other"
             tiny_browser.open_login(login_url(client.challenges.get()))
     return count, client.replies[call]
-
-
-def refusing(site):
-    """An answer that refuses all tokens."""
-    return lambda request: site.resource._challenge(401, "invalid_token" if request.authorization else None)
 
 
 def connections(client):
@@ -101,22 +91,6 @@ def test_the_end_of_the_session_during_a_renewal_leaves_the_login(stage, site, g
 # The keyring
 
 
-def test_a_keyring_that_hangs_is_an_error_of_forgetting(stage, site, gnome):
-    client = stage.client(broker=site.broker(environment=gnome.for_broker, text="[keyring]\ncall-limit-ms = 1000\n"))
-    logged_in(client, site)
-    os.kill(gnome.processes[-1].pid, signal.SIGSTOP)
-    try:
-        for _ in range(2):
-            error = client.call("credential/forget", {"protectionSpace": site.space()}, 40)["error"]
-            assert error["data"]["kind"] == "keyringUnavailable"
-    finally:
-        os.kill(gnome.processes[-1].pid, signal.SIGCONT)
-    # The session has forgotten it. The keyring is asked again at once.
-    site.server.wait_for("/revoke", 1)
-    assert client.call("credential/forget", {"protectionSpace": site.space()}, 40)["result"]["removed"] == 1
-    assert not gnome.items() and forgotten(client, site)
-
-
 def test_a_login_is_forgotten_by_its_id_after_the_keyring_has_failed(stage, site, gnome):
     client = stage.client(broker=site.broker(environment=gnome.for_broker, text="[keyring]\ncall-limit-ms = 1000\n"))
     logged_in(client, site)
@@ -129,49 +103,7 @@ def test_a_login_is_forgotten_by_its_id_after_the_keyring_has_failed(stage, site
     assert forgotten(client, site)
 
 
-# Questions that would not help
-
-
-def test_a_page_that_refuses_all_tokens_concerns_no_other_page(stage, site):
-    site.resource.fail("/api/secret", refusing(site))
-    client = stage.client(broker=site.broker())
-    logged_in(client, site)
-    message = client.fetch(site.url + "/secret")["error"]["message"]
-    assert "refuses the token of the last login" in message and f"credentials forget --site {site.resource.url}" in message
-    count, reply = questions(client, site.url + "/w/x")
-    assert count == 1 and reply["result"]["status"] == 200
-    assert questions(client, site.url)[1]["result"]["status"] == 200
-
-
-def test_a_page_that_refuses_the_token_of_one_client_concerns_no_other_client(stage, site):
-    broker = site.broker(text=CLIENT)
-    first, second = stage.client(broker=broker), stage.client(broker=broker)
-    site.resource.fail("/api", refusing(site), times=3)
-    assert questions(first, site.url)[0] == 1
-    count, reply = questions(second, site.url)
-    assert count == 1 and reply["result"]["status"] == 200
-
-
 # Tables inside each other
-
-
-def test_the_token_of_a_table_is_not_for_an_inner_table(stage, site):
-    inner = site.configuration().replace('"]\n', '/api/w"]\n', 1).replace('"watchword"', '"another"')
-    site.server.client("another")
-    broker = site.broker(text=RELEASED + inner)
-    client = stage.client(broker=broker)
-    logged_in(client, site)
-    outer = site.server.access_tokens[0].value
-    for path in ["/api/w/x", "/api/w"]:
-        released = client.call("credential/get", {"protectionSpace": site.space(authenticationMethod="bearer"), "path": path})
-        assert outer not in str(released)
-    count, reply = questions(client, site.url + "/w/x")
-    assert count == 2 and reply["result"]["status"] == 200, "for read, and for write"
-    assert [request.form["client_id"] for request in site.token_requests()] == ["watchword", "another", "another"]
-    assert not any(outer in (request.authorization or "") for request in site.resource.requests_to("/api/w/x"))
-    # Each keeps its own.
-    assert [client.fetch(site.url + path)["result"]["status"] for path in ["", "/w/x", "/y"]] == [200] * 3
-    assert len(site.token_requests()) == 3
 
 
 def test_a_table_that_is_added_inside_another_gets_no_token_of_it(stage, site, gnome):
@@ -202,15 +134,6 @@ def test_a_client_with_a_session_of_its_own_can_use_its_login(stage, site):
         second = client.call("credential/get", {**place, "refusedToken": first})["result"]["credential"]["token"]
         assert [first, second] == [token.value for token in site.server.access_tokens]
         assert other.call("credential/get", place)["error"]["data"]["kind"] == "unknownCredential"
-
-
-def test_a_token_that_stays_the_same_is_not_released_again(stage, site, gnome):
-    client = stage.client(broker=site.broker(text=RELEASED, environment=gnome.for_broker))
-    logged_in(client, site)
-    token = site.server.access_tokens[0].value
-    site.server.config(token_response={"access_token": token})
-    place = {"protectionSpace": site.space(authenticationMethod="bearer"), "path": "/api", "refusedToken": token}
-    assert client.call("credential/get", place)["error"]["data"]["kind"] == "unknownCredential"
 
 
 def test_a_server_out_of_order_does_not_keep_a_login(stage, site, gnome):

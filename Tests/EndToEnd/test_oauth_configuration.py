@@ -77,24 +77,6 @@ def test_config_check_names_line_and_key_of_a_mistake(desk, text, line, problem)
     assert code == 1 and f"line {line}: " in output and problem in output and "hunter2" not in output, output
 
 
-@pytest.mark.parametrize("mode, text, problem", [
-    (0o640, None, "other users have access to"), (0o604, None, "other users have access to"), (0o600, "", "is empty"),
-    (0o600, "x" * 4097, "is larger than 4096 bytes"), (0o600, "SECRET\nmore\n", "a character that a client secret cannot have")])
-def test_config_check_reports_a_secret_that_cannot_be_used(desk, mode, text, problem):
-    desk.write(text and text.replace("SECRET", desk.secret), mode)
-    code, output, path = desk.check(table(desk.file))
-    assert code == 1 and output.startswith(f"invalid configuration file {path}:\nline 4: {KEY}: {desk.file} " if "users" not in problem else
-                                           f"invalid configuration file {path}:\nline 4: {KEY}: other users"), output
-    assert problem in output
-
-
-def test_config_check_reports_missing_files(desk):
-    code, output, _ = desk.check(table(desk.stage.folder / "none"))
-    assert code == 1 and f"line 4: {KEY}: cannot read {desk.stage.folder}/none: No such file or directory" in output
-    code, output, _ = desk.check(table("~/client.secret"), home=desk.stage.folder / "elsewhere")
-    assert code == 1 and f"{desk.stage.folder}/elsewhere/client.secret: No such file" in output
-
-
 def test_a_broker_starts_without_a_secret_and_says_why(desk):
     """The rest of the configuration is in effect."""
     desk.write(mode=0o644)
@@ -127,13 +109,6 @@ def test_the_secret_is_wiped_when_its_table_is_removed(desk):
     assert len(memory.places(pid, desk.secret)) == 1, "the secret is not in protected memory only"
     desk.reload(broker, "")
     eventually(lambda: not memory.places(pid, desk.secret), "the secret is still in the memory of the broker")
-
-
-def test_presets_need_no_file(desk):
-    """An empty configuration is valid, and the built-in tables are not reported."""
-    assert desk.check("")[0] == 0
-    code, output, _ = desk.check('[oauth."https://ghcr.io"]\nflow = "registry"\nissuer = "https://ghcr.io"\n')
-    assert code == 0, output
 
 
 def test_config_check_speaks_json_about_a_secret(desk):

@@ -46,14 +46,6 @@ def test_git_2_46_gets_another_token_after_a_refusal(site):
     assert not forgotten(site.client, site) and len(tokens(site)) == 2 and len(site.server.authorizations) == 1
 
 
-def test_another_token_is_not_replaced(site):
-    for said in ["another", tokens(site)[0][:-1]]:
-        assert helper(site, "erase", "capability[]=authtype", "authtype=Bearer", f"credential={said}") == ""
-    assert helper(site, "erase", "username=oauth2", "password=another", options=["--token-user", "oauth2"]) == ""
-    assert helper(site, "erase", "username=bob", f"password={tokens(site)[0]}", options=["--token-user", "oauth2"]) == ""
-    assert len(tokens(site)) == 1 and len(site.token_requests()) == 1
-
-
 def test_git_of_debian_12_gets_another_token_after_a_refusal(stage, site, tmp_path):
     """git itself reports the refusal."""
     def repository(request):
@@ -79,15 +71,6 @@ def test_the_command_prints_another_token(site):
     assert printed == [f"{tokens(site)[index]}\n" for index in (0, 1, 1)] and len(tokens(site)) == 2
 
 
-def test_after_the_end_of_the_login_there_is_no_token(site):
-    site.server.revoke_all()
-    old = tokens(site)[0]
-    assert helper(site, "erase", "capability[]=authtype", "authtype=Bearer", f"credential={old}") == ""
-    assert helper(site, "get", "capability[]=authtype") == "" and len(tokens(site)) == 1
-    done = Shell(site.running).run("token", "--renew", site.url)
-    assert (done.returncode, done.stdout) == (1, b"") and b"watchword fetch" in done.stderr
-
-
 def test_a_token_from_a_client_stays_until_it_is_forgotten(stage):
     """The broker cannot obtain another one."""
     broker = stage.configured(f'[credentials]\nhand-out = ["{HELPER} git.example.com"]\n')
@@ -96,10 +79,3 @@ def test_a_token_from_a_client_stays_until_it_is_forgotten(stage):
     client.call("credential/store", {
         "protectionSpace": space, "credential": {"type": "token", "token": "abc.def", "persistence": "forSession"}})
     assert Shell(broker).run("token", "--renew", "https://git.example.com").stdout == b"abc.def\n"
-
-
-@pytest.mark.parametrize("refused", [1, ["x"], "x" * 200_000], ids=["number", "list", "long"])
-def test_a_malformed_token_is_refused(site, refused):
-    space = site.space(authenticationMethod="bearer")
-    reply = site.client.call("credential/get", {"protectionSpace": space, "refusedToken": refused})
-    assert reply["error"]["data"]["kind"] == "invalidParams" and "refusedToken" in reply["error"]["data"]["detail"]

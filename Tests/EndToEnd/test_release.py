@@ -73,13 +73,6 @@ def test_a_release_is_recorded_without_the_secret(stage, password):
     assert password not in broker.log
 
 
-def test_a_locked_broker_releases_nothing(stage, password):
-    client = stage.client(broker=allowing(stage, f"{PROGRAM} git.example.com"))
-    store(client, password)
-    client.call("broker/lock", {})
-    assert kind(get(client)) == "locked"
-
-
 def test_nothing_is_released_on_the_restricted_socket(stage, password):
     broker = allowing(stage, f"{PROGRAM} git.example.com", password)
     other = Client(os.path.join(os.path.dirname(broker.socket), "restricted.sock"))

@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from rig import manager as rig_manager
 from rig.client import Client
-from rig.fixtures import reachable_folder
+from rig.manager import with_units
 from rig.sshd import Sshd
 from rig.subjects import Relay
 
@@ -59,20 +58,9 @@ class Afar:
 
 @pytest.fixture(scope="module")
 def desk():
-    if reason := rig_manager.why_not():
-        pytest.skip(f"no user manager can be started here: {reason}")
-    with reachable_folder("afar") as folder:
-        manager = rig_manager.Manager(folder)
-        try:
-            manager.start()
-            installed = manager.install("--build", "none", "--binaries", f"{folder}/binaries")
-            assert installed.returncode == 0, installed.stderr
-            manager.unit("watchword.service.d/test.conf", f"[Service]\nEnvironment=LD_LIBRARY_PATH={folder}/swift\n")
-            manager.do("daemon-reload")
-            manager.do("enable", "--now", "watchword.socket")
-            yield manager
-        finally:
-            manager.stop()
+    with with_units("afar") as manager:
+        manager.do("enable", "--now", "watchword.socket")
+        yield manager
 
 
 @pytest.fixture

@@ -32,16 +32,6 @@ def test_unknown_framing_gets_one_line_and_the_end(stage):
     assert client.received_bytes.count(b"\n") == 1
 
 
-def test_rule_p15_an_answer_with_an_unknown_member_sends_nothing(stage):
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    client = stage.client(answer=lambda params: password_answer("bob", password, persistance="permanent"))
-    error = client.fetch(server.url)["error"]
-    assert error["data"]["kind"] == "invalidAnswer"
-    assert "persistance" in error["message"]
-    assert server.authorizations == [None]
-
-
 def test_rule_p10_a_challenge_is_not_in_the_batch_of_its_fetch(stage):
     """The challenge is sent outside of the batch, and answered before the batch."""
     server, password = stage.protected("bob")

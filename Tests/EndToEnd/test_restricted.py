@@ -72,26 +72,6 @@ def test_only_methods_for_fetching_and_answering_are_offered(both):
     assert "credential/changed" in told[0] and "credential/changed" not in told[1]
 
 
-@pytest.mark.parametrize("given", ["with the fetch", "as an answer"])
-@pytest.mark.parametrize("named", ["file", "key file", "token", "text"])
-def test_files_of_the_user_are_refused(stage, certificates, client_nginx, named, given):
-    broker, server = stage.broker("--ca-file", str(certificates / "ca.pem")), client_nginx("on", "TLSv1.3")
-    certificate, key = certificates / "client.pem", certificates / "client.key"
-    credential = {"type": "certificate", **{
-        "file": {"certificate": str(certificate), "privateKey": str(key)}, "token": {"certificate": "pkcs11:object=me"},
-        "key file": {"certificate": certificate.read_text(), "privateKey": str(key)},
-        "text": {"certificate": certificate.read_text(), "privateKey": key.read_text()}}[named]}
-    client = Client(path_of(broker), answer=lambda challenge: {"action": "credential", "credential": credential})
-    stage.clients.append(client)
-    client.can_authenticate = True
-    client.call("auth/subscribe", {"asksCanAuthenticate": True})
-    reply = client.fetch(server.url + "/page.txt", **({"tls": {"certificate": credential}} if given == "with the fetch" else {}))
-    if named == "text":
-        assert reply["result"]["status"] == 200, "the credential of its own request is its own"
-    else:
-        assert reply["error"]["data"]["kind"] == "denied", reply
-
-
 def test_the_socket_file_exists_as_long_as_the_broker(stage):
     broker = stage.broker()
     status = os.stat(path_of(broker))

@@ -6,9 +6,7 @@ import pytest
 from rig.scripted import basic_server
 from rig.scripted_broker import OK, ScriptedBroker
 from rig.terminal import Shell
-from test_consent import reload_with
 from test_helper_certificates import about_trust, challenge
-from test_server_trust import pinning
 
 CONFIGURED = "[limits]\nsession-idle-s = 90\nsession-lifetime-s = 3600\n"
 
@@ -16,27 +14,6 @@ CONFIGURED = "[limits]\nsession-idle-s = 90\nsession-lifetime-s = 3600\n"
 @pytest.fixture
 def broker(stage):
     return stage.configured(CONFIGURED)
-
-
-def test_a_challenge_states_the_configured_limits_and_after_a_reload_the_new_ones(stage, broker):
-    server, asked = stage.server(basic_server("bob", stage.secret())), []
-    client = stage.client(broker=broker, answer=lambda params: asked.append(params) or {"action": "continue"})
-
-    def limits(**auth):
-        client.fetch(server.url, auth=auth)
-        return asked[-1].get("sessionLimits")
-
-    assert limits() == {"idleMs": 90_000, "lifetimeMs": 3_600_000}
-    reload_with(broker, "[limits]\nsession-idle-s = 86400\n")
-    assert limits() == {"idleMs": 86_400_000, "lifetimeMs": 7_200_000}
-    assert limits(useStorage=False) is None and asked[-1]["persistenceAllowed"] == ["none"]
-    assert len(asked) == 3
-
-
-def test_a_certificate_is_limited_by_its_age_only(stage, broker, tls_server):
-    client, asked = pinning(stage, lambda params: {"action": "reject"}, broker)
-    client.fetch(tls_server("self-signed").url)
-    assert asked[0]["sessionLimits"] == {"lifetimeMs": 3_600_000}
 
 
 def test_the_terminal_states_the_limits(stage, broker):

@@ -10,9 +10,8 @@ import subprocess
 import pytest
 
 from rig import attempts
-from rig import manager as rig_manager
 from rig.broker import ROOT
-from rig.fixtures import reachable_folder
+from rig.manager import with_units
 from rig.scripted import basic_server
 
 UNITS = ROOT / "contrib" / "systemd"
@@ -23,21 +22,8 @@ OTHERWISE = {"RestrictAddressFamilies": errno.EPERM, "RestrictRealtime": errno.E
 
 @pytest.fixture(scope="module")
 def manager():
-    if reason := rig_manager.why_not():
-        pytest.skip(f"no user manager can be started here: {reason}")
-    with reachable_folder("desk") as folder:
-        manager = rig_manager.Manager(folder)
-        try:
-            manager.start()
-            installed = manager.install("--build", "none", "--binaries", f"{folder}/binaries")
-            assert installed.returncode == 0, installed.stderr
-            # The debug build needs Swift's libraries, which may be readable only by root.
-            manager.unit("watchword.service.d/test.conf", f"[Service]\nEnvironment=LD_LIBRARY_PATH={folder}/swift\n"
-                         f"StandardError=append:{manager.home}/service.log\n")
-            manager.do("daemon-reload")
-            yield manager
-        finally:
-            manager.stop()
+    with with_units("desk", "StandardError=append:%h/service.log\n") as manager:
+        yield manager
 
 
 @pytest.fixture

@@ -110,44 +110,6 @@ def test_a_large_upload_arrives_once_after_its_login(stage, tmp_path, scheme):
     assert broker.peak_kilobytes - before < 8 << 10
 
 
-class EarlyServer(threading.Thread):
-    """Responds after the header, with the number of bytes that follow it in `body`."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.body = b""
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
-        self.start()
-
-    def run(self):
-        connection, _ = self.listener.accept()
-        file = connection.makefile("rb")
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            head += file.readline()
-        count = int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0])
-        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        while len(self.body) < count and (data := file.read1(count - len(self.body))):
-            self.body += data
-        text = str(len(self.body)).encode()
-        connection.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (len(text), text))
-
-
-def test_a_response_may_begin_before_the_request_has_ended(stage):
-    server, client = EarlyServer(), stage.client()
-    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": 9})
-    attached = Attached(client.socket.getpeername(), upload.token, side="request")
-    attached.socket.sendall(b"abc")
-    assert upload.headers()["status"] == 200
-    attached.socket.sendall(b"def")
-    eventually(lambda: server.body == b"abcdef", lambda: server.body)
-    attached.socket.sendall(b"ghi")
-    attached.socket.shutdown(socket.SHUT_WR)
-    assert upload.attach().read() == b"9"
-    assert upload.completed()["bodyBytes"] == 1
-
-
 class Scripted(StreamServer):
     """Records what each connection sends, and responds to its header with `answer(number, head)`."""
 
@@ -251,30 +213,6 @@ def test_a_refusal_does_not_wait_for_a_missing_body(stage):
     assert upload.headers()["status"] == 201
     eventually(lambda: server.heard[2].endswith(b"\r\n\r\n0123456789"), lambda: server.heard)
     assert upload.attach().read() == b"" and upload.completed()["exchanges"] == 2
-
-
-def test_a_server_without_support_for_expect_gets_the_body(stage):
-    def handle(request):
-        return response(417, b"no") if request.header("Expect") else response(200, b"stored")
-
-    class Server(StreamServer):
-        """Responds to an announced request before its body."""
-
-        def _serve(self, connection, number):
-            head = b""
-            while not head.endswith(b"\r\n\r\n"):
-                head += connection.recv(1)
-            connection.sendall(response(417, b"no"))
-            super()._serve(connection, number)
-
-    server, client = stage.server(Server(handle)), stage.client()
-    count = 2 << 20
-    upload = Download(client, server.url, method="PUT", body={"type": "attach", "sizeBytes": count})
-    send(client.socket.getpeername(), upload.token, count)
-    assert upload.headers()["status"] == 200
-    assert upload.attach().read() == b"stored"
-    assert upload.completed()["status"] == 200
-    assert [len(request.body) for request in server.requests] == [count]
 
 
 @pytest.mark.parametrize("way", ["cancel", "leave"])

@@ -7,42 +7,7 @@ import socket
 
 import pytest
 
-from rig.forwarding import ForwardProxy
-from rig.local_fronts import exchange, open_proxy
-from rig.scripted import response
-from rig.upstreams import evaluators, fetched, pac, rule, set_desktop
-
-
-@pytest.fixture
-def origin(stage):
-    return stage.server(lambda request: response(200, b"page"))
-
-
-@pytest.fixture
-def proxies(stage):
-    """Makes proxies that forward everything."""
-    return lambda count, check=lambda request: None: [stage.server(ForwardProxy(check)) for _ in range(count)]
-
-
-@pytest.mark.parametrize("client_of", ["fetch", "named", "front"])
-def test_a_server_that_a_proxy_does_not_reach_is_no_reason_to_avoid_the_proxy(stage, origin, proxies, client_of):
-    """The proxy ends each CONNECT. Other servers must not be contacted directly because of that."""
-    def check(request):
-        if request.method == "CONNECT":
-            raise OSError("the proxy ends the connection")
-
-    proxy, = proxies(1, check)
-    broker = stage.configured(rule([".test", "127.0.0.1"], proxy.url, "direct"))
-    client = stage.client(broker=broker)
-    if client_of == "front":
-        address, _ = open_proxy(client)
-        assert b" 502 " in exchange(address, b"CONNECT blocked.test:443 HTTP/1.1\r\nHost: blocked.test:443\r\n\r\n")
-    else:
-        named = {"proxy": {"url": proxy.url}} if client_of == "named" else {}
-        assert client.fetch("https://blocked.test/", **named)["error"]["data"]["kind"] == "proxyFailed"
-    assert client.call("server/status", {})["result"]["upstreams"]["unreachable"] == []
-    assert fetched(client, f"{origin.url}/private")["status"] == 200
-    assert [request.method for request in proxy.requests] == ["CONNECT", "GET"]
+from rig.upstreams import evaluators, fetched, origin, pac, proxies, rule, set_desktop  # noqa: F401
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "socks5h"])
@@ -102,13 +67,3 @@ def test_an_evaluator_that_was_ended_is_started_again(stage, origin):
         os.kill(pid, signal.SIGKILL)
     assert fetched(client, f"http://localhost:{origin.port}/")["status"] == 200
     assert not set(first) & set(evaluators(broker))
-
-
-def test_alternating_results_do_not_fill_the_log(stage, origin):
-    script = "function FindProxyForURL(url, host) { if (/^bad/.test(host)) throw host; return 'DIRECT'; }"
-    broker = stage.configured(pac(stage, script))
-    client = stage.client(broker=broker)
-    for number in range(3):
-        assert f"bad{number}.test" in client.fetch(f"http://bad{number}.test/")["error"]["message"]
-        assert fetched(client, [origin.url, f"http://localhost:{origin.port}/"][number % 2])["status"] == 200
-    assert broker.log.count("no proxy can be chosen") == 1

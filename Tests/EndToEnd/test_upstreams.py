@@ -7,22 +7,10 @@ import pytest
 
 from rig.bodies import eventually
 from rig.client import password_answer
-from rig.forwarding import ForwardProxy
 from rig.local_fronts import run
 from rig.scripted import response
 from rig.servers import free_port
-from rig.upstreams import dead, evaluators, fetched, pac, rule, set_desktop
-
-
-@pytest.fixture
-def origin(stage):
-    return stage.server(lambda request: response(200, b"page"))
-
-
-@pytest.fixture
-def proxies(stage):
-    """Makes proxies that forward everything."""
-    return lambda count, check=lambda request: None: [stage.server(ForwardProxy(check)) for _ in range(count)]
+from rig.upstreams import dead, evaluators, fetched, origin, pac, proxies, rule, set_desktop  # noqa: F401
 
 
 def test_each_host_uses_the_proxies_of_its_rule(stage, origin, proxies):
@@ -55,24 +43,6 @@ def test_the_next_proxy_is_used_if_one_cannot_be_reached(stage, origin, proxies)
     revived.setblocking(False)
     with revived, pytest.raises(BlockingIOError):
         revived.accept()
-
-
-def test_a_request_that_a_server_may_have_received_is_not_sent_again(stage, origin, proxies):
-    """The proxy keeps the connection of a first request, and ends with the second one."""
-    def answer(request):
-        if request.method == "GET":
-            return response(200, b"kept")
-        first.listener.shutdown(socket.SHUT_RDWR)
-        first.listener.close()
-        raise OSError("the proxy ends")
-
-    first, = proxies(1, answer)
-    second, = proxies(1)
-    client = stage.client(broker=stage.configured(rule([".test"], first.url, second.url)))
-    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
-    reply = client.fetch(f"http://a.test:{origin.port}/", method="POST", body={"type": "string", "value": "pay"})
-    assert "error" in reply and not second.requests, reply
-    assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200 and len(second.requests) == 1
 
 
 def test_tunnels_of_programs_use_the_rules(stage, tls, nginx_tls, proxies):
@@ -173,16 +143,6 @@ def test_an_endless_pac_file_does_not_delay_other_fetches(stage, origin):
     assert "took longer than" in client.wait(slow)["error"]["message"]
 
 
-def test_results_are_kept_for_a_time(stage, origin, proxies):
-    """The file counts its calls, and names a proxy that does not exist for the second one for a host."""
-    proxy, = proxies(1)
-    script = (f"var calls = {{}}; function FindProxyForURL(url, host) {{ calls[host] = (calls[host] || 0) + 1; "
-              f"return 'PROXY 127.0.0.1:' + (calls[host] == 1 ? {proxy.port} : 1); }}")
-    client = stage.client(broker=stage.configured(pac(stage, script)))
-    for _ in range(5):
-        assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
-
-
 def test_a_changed_file_is_used_after_a_reload(stage, origin, proxies):
     first, second = proxies(2)
     text = "function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{}'; }}"
@@ -210,22 +170,6 @@ def test_a_pac_file_by_http(stage, origin, proxies):
         assert fetched(client, f"http://{host}:{origin.port}/")["status"] == 200
     assert len(library.requests) == 1 and len(proxy.requests) == 2
     assert library.requests[0].authorization is None
-
-
-@pytest.mark.parametrize("answer, text", [
-    (response(401, b"", 'WWW-Authenticate: Basic realm="r"'), "status 401"), (response(404), "status 404"),
-    (response(302, b"", "Location: /other"), "status 302"), (response(200, b"x" * (1 << 20) + b"x"), "larger than"), (None, "lost")])
-def test_a_pac_file_that_cannot_be_fetched(stage, origin, answer, text):
-    def serve(request):
-        if answer is None:
-            raise OSError("the connection ends")
-        return answer
-
-    library = stage.server(serve)
-    client = stage.client(answer=lambda challenge: {"action": "cancel"}, broker=stage.configured(f'[proxy]\npac = "{library.url}/p"\n'))
-    error = client.fetch(origin.url)["error"]
-    assert error["data"]["kind"] == "proxyFailed" and text in error["message"], error
-    assert "cannot fetch the PAC file" in error["message"] and not origin.requests
 
 
 def test_the_evaluator_ends_with_the_broker(stage, origin):
@@ -276,11 +220,3 @@ def test_a_filtered_broker_says_why_it_cannot_evaluate(stage, origin):
     broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }") + "[process]\nfilter-system-calls = true\n")
     error = stage.client(broker=broker).fetch(origin.url)["error"]
     assert error["data"]["kind"] == "proxyFailed" and "process.filter-system-calls" in error["message"]
-
-
-def test_the_file_is_asked_once_for_many_fetches_of_a_server(stage, origin):
-    script = "var calls = 0; function FindProxyForURL(url, host) { if (host === 'a.test') calls++; return calls > 1 ? 'NONE' : 'PROXY 127.0.0.1:%d'; }"
-    proxy = stage.server(ForwardProxy())
-    client = stage.client(broker=stage.configured(pac(stage, script % proxy.port)))
-    calls = [client.start("fetch/run", {"url": f"http://a.test:{origin.port}/{number}"}) for number in range(20)]
-    assert all("result" in client.wait(call) for call in calls) and len(proxy.requests) == 20

@@ -6,8 +6,6 @@ import pytest
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
-from rig.faults import Faults, build
-from rig.scripted import basic_server
 from rig.terminal import Terminal
 
 
@@ -15,14 +13,8 @@ from rig.terminal import Terminal
 SECONDS, QUESTION_SECONDS = 60, 600
 
 
-@pytest.fixture(scope="session")
-def library(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("waiting"))
-
-
 @pytest.fixture
-def broker(stage, library):
-    faults = Faults(library, stage.folder / "clocks")
+def broker(stage, faults):
     broker = stage.broker("--challenge-deadline-ms", str(QUESTION_SECONDS * 1000), environment=faults.environment)
     broker.pass_timeout = lambda: faults.pass_time(SECONDS + 1)
     return broker
@@ -50,14 +42,6 @@ def waiting(client):
     return client.call("server/status")["result"]["fetches"]["waiting"]
 
 
-def test_rule_20_a_fetch_with_interaction_none_does_not_wait_for_a_question(stage, scene):
-    other = stage.client()
-    # The question is open as long as this has no reply.
-    assert other.fetch(scene.server.url, seconds=30, auth={"interaction": "none"})["result"]["status"] == 401
-    scene.answer()
-    assert other.fetch(scene.server.url, auth={"interaction": "none"})["result"]["status"] == 200
-
-
 def test_rule_20_fetch_waiting_says_what_a_fetch_waits_for(stage, scene):
     other, quiet = stage.client(), stage.client()
     call = other.start("fetch/run", {"url": scene.server.url, "notify": ["waiting"]})
@@ -77,49 +61,6 @@ def test_rule_20_fetch_waiting_says_what_a_fetch_waits_for(stage, scene):
     assert all(told["method"] != "fetch/waiting" for told in list(quiet.notifications.queue))
     # The client was also notified of the login that followed.
     assert other.notifications.get(timeout=30)["params"]["for"] == "trial"
-
-
-def test_timeout_bounds_the_wait_for_the_question_of_another(stage, scene):
-    other = stage.client()
-    call = other.start("fetch/run", {"url": scene.server.url, "timeoutMs": SECONDS * 1000})
-    eventually(lambda: waiting(scene.asked) == 1, "the fetch does not wait")
-    scene.broker.pass_timeout()
-    # The broker notices the jump in an iteration of its loop.
-    eventually(lambda: waiting(scene.asked) == 0, "the fetch still waits")
-    assert other.wait(call)["error"]["data"]["kind"] == "timedOut"
-    scene.answer()
-
-
-def test_waiting_in_the_queue_of_an_agent_is_reported(stage, broker):
-    """A second question waits behind the first at an agent that shows one at a time."""
-    desk = stage.client(delivery=None, broker=broker)
-    assert "result" in desk.call("agent/register", {"name": "desk", "maxPending": 1})
-    first, second = (stage.server(basic_server("bob", stage.secret(), realm)) for realm in ("One", "Two"))
-    one, two = stage.client(delivery=None, broker=broker), stage.client(delivery=None, broker=broker)
-    open_call = one.start("fetch/run", {"url": first.url})
-    challenge = desk.challenges.get(timeout=30)
-    call = two.start("fetch/run", {"url": second.url, "timeoutMs": SECONDS * 1000, "notify": ["waiting"]})
-    told = two.notifications.get(timeout=30)
-    assert told["method"] == "fetch/waiting" and told["params"]["for"] == "question"
-    assert told["params"]["protectionSpace"]["realm"] == "Two"
-    broker.pass_timeout()
-    two.call("ping")
-    assert two.wait(call)["error"]["data"]["kind"] == "timedOut"
-    desk.reply(challenge, {"action": "continue"})
-    assert one.wait(open_call)["result"]["status"] == 401
-    assert desk.call("ping")["result"] == {}
-    assert desk.challenges.empty(), "a fetch that has timed out is not asked about"
-
-
-def test_the_timeout_excludes_the_fetchs_own_question(stage, broker):
-    server, password = stage.protected("bob")
-    client = stage.client()
-    call = client.start("fetch/run", {"url": server.url, "timeoutMs": SECONDS * 1000})
-    challenge = client.challenges.get(timeout=30)
-    broker.pass_timeout()
-    client.call("ping")
-    client.reply(challenge, password_answer("bob", password))
-    assert client.wait(call)["result"]["status"] == 200
 
 
 def test_the_helper_times_out_and_reports_the_reason_of_the_wait(scene):

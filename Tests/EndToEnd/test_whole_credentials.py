@@ -5,7 +5,7 @@ import time
 
 import pytest
 from rig.broker import program
-from rig.client import Client, password_answer
+from rig.client import password_answer
 from rig.keyring import SCHEMA, description, settle
 from rig.scripted import basic, response
 from rig.terminal import Shell, Terminal
@@ -45,20 +45,6 @@ def test_the_domain_of_an_ntlm_login_is_stored_in_the_keyring(stage, gnome, ntlm
         ("session", "alice", "TESTDOM", None), ("keyring", "alice", "TESTDOM", None)}
 
 
-def test_an_item_that_lost_its_domain_is_completed_and_not_deleted(stage, gnome, ntlm_broker, ntlm, ntlm_users):
-    stage.watch(ntlm)
-    password, without = ntlm_users["alice"], description(ntlm, "alice", authtype="ntlm")
-    gnome.put(password, schema=SCHEMA, **without, **{"watchword-default": "1"})
-    answers = [{"action": "continue"}, password_answer("alice", password, domain="TESTDOM", persistence="permanent")]
-    client = stage.client(broker=ntlm_broker(), answer=lambda challenge: answers.pop(0))
-    assert client.fetch(ntlm.url)["result"]["status"] == 401
-    settle(client)
-    assert len(ntlm.handler.refused) == 1 and [secret for _, secret in gnome.items()] == [password]
-    assert client.fetch(ntlm.url)["result"]["status"] == 200
-    settle(client)
-    assert gnome.items() == [({**without, "domain": "TESTDOM", "xdg:schema": SCHEMA, "watchword-default": "1"}, password)]
-
-
 # Expiry, and the lines that git's helper for libsecret (git 2.41) writes
 
 def in_git_s_words(password, expiry, token="refresh"):
@@ -71,17 +57,6 @@ def test_an_item_written_by_git_s_helper_is_read_line_by_line(stage, gnome):
     result = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=never).fetch(server.url)["result"]
     assert (result["status"], result["auth"]["source"]) == (200, "keyring")
     assert server.authorizations == [None, basic("bob", password)]
-
-
-@pytest.mark.parametrize("expiry", ["1", "-1", "soon", ""])
-def test_an_item_that_has_expired_is_not_sent(stage, gnome, expiry):
-    server, password = stage.protected("bob")
-    gnome.put(f"{password}\npassword_expiry_utc={expiry}", **description(server))
-    asked = []
-    client = stage.client(
-        broker=stage.broker(environment=gnome.for_broker), answer=lambda challenge: asked.append(challenge) or {"action": "continue"})
-    assert client.fetch(server.url)["result"]["status"] == 401
-    assert server.authorizations == [None] and len(asked) == 1 and asked[0]["proposedCredential"] is None
 
 
 @pytest.mark.parametrize("persistence", ["forSession", "permanent"])
@@ -97,18 +72,6 @@ def test_expiry_and_refresh_token_stay_with_an_answer(stage, gnome, persistence)
     assert kept == ([in_git_s_words(password, 4_000_000_000)] if persistence == "permanent" else [])
 
 
-def test_a_refused_item_is_removed_only_with_all_its_lines_unchanged(stage, gnome):
-    server, _ = stage.protected("bob")
-    wrong = stage.secret()
-    stage.allow(wrong, server)
-    exactly = {"schema": SCHEMA, **description(server, domain="Staff", authtype="basic")}
-    gnome.put(in_git_s_words(wrong, 4_000_000_000), **exactly)
-    client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=lambda challenge: {"action": "continue"})
-    assert client.fetch(server.url)["result"]["status"] == 401
-    settle(client)
-    assert server.authorizations == [None, basic("bob", wrong)] and gnome.items() == []
-
-
 # Paths
 
 def two_repositories(stage):
@@ -120,18 +83,6 @@ def two_repositories(stage):
     for _, password in accounts.values():
         stage.allow(password, server)
     return server, accounts
-
-
-@pytest.mark.parametrize("slash", ["", "/"])
-def test_an_item_with_a_path_serves_that_path_alone(stage, gnome, slash):
-    server, accounts = two_repositories(stage)
-    for path, (user, password) in accounts.items():
-        gnome.put(password, **description(server, user, object=slash + path.strip("/")))
-    client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=never)
-    for path in ["/one/a", "/two/a", "/one/b/c", "/two/b"]:
-        assert client.fetch(server.url + path)["result"]["status"] == 200, path
-    sent = {(request.target[:5], request.authorization) for request in server.requests if request.authorization}
-    assert sent == {(path, basic(*account)) for path, account in accounts.items()}
 
 
 @pytest.mark.parametrize("persistence", ["forSession", "permanent"])
@@ -227,25 +178,6 @@ def several(stage, gnome):
     return server, password
 
 
-def test_the_challenge_lists_the_known_users_and_one_can_be_chosen(stage, gnome):
-    server, password = several(stage, gnome)
-    asked = []
-
-    def answer(challenge):
-        asked.append(challenge)
-        chosen = next(one for one in challenge["knownUsers"] if one["user"] == "alice")
-        return {"action": "credential", "credential": {"type": "stored", "id": chosen["id"]}}
-
-    client = stage.client(broker=stage.broker(environment=gnome.for_broker), answer=answer)
-    result = client.fetch(server.url)["result"]
-    assert (result["status"], result["auth"]) == (
-        200, {"authenticationMethod": "httpBasic", "source": "keyring", "user": "alice"})
-    assert sorted((one["user"], one["source"]) for one in asked[0]["knownUsers"]) == [("alice", "keyring"), ("bob", "keyring")]
-    listed = {one["id"] for one in client.call("credential/list", {})["result"]["credentials"] if one["source"] == "keyring"}
-    assert {one["id"] for one in asked[0]["knownUsers"]} >= listed
-    assert server.authorizations == [None, basic("alice", password)] and len(asked) == 1
-
-
 def test_at_a_terminal_the_name_of_a_saved_login_is_enough(stage, gnome):
     server, password = several(stage, gnome)
     shell = Shell(stage.broker(environment=gnome.for_broker))
@@ -255,19 +187,3 @@ def test_at_a_terminal_the_name_of_a_saved_login_is_enough(stage, gnome):
     terminal.type("alice\n")
     assert terminal.end() == 0
     assert server.authorizations == [None, basic("alice", password)]
-
-
-@pytest.mark.parametrize("auth", [{"useStorage": False}, None])
-def test_a_program_without_stored_credentials_receives_no_known_users(stage, gnome, auth):
-    server, _ = several(stage, gnome)
-    asked = []
-
-    def answer(challenge):
-        asked.append(challenge)
-        return {"action": "credential", "credential": {"type": "stored", "id": "keyring:/x"}} if len(asked) == 1 else {"action": "continue"}
-
-    broker = stage.broker(environment=gnome.for_broker)
-    client = stage.client(broker=broker, answer=answer) if auth else Client(os.path.join(os.path.dirname(broker.socket), "restricted.sock"), answer=answer)
-    assert client.fetch(server.url, **({"auth": auth} if auth else {}))["result"]["status"] == 401
-    assert "knownUsers" not in asked[0] and asked[1]["error"]["kind"] == "credentialNotKnown"
-    assert server.authorizations == [None]

@@ -84,7 +84,7 @@ import WatchwordProtocol
         #expect(try await exchange("200 OK", "identity", Self.bare).get().body == Self.bare)
     }
 
-    @Test(arguments: [("gzip", hello + [0]), ("gzip", Array(hello.dropLast())), ("br", hello)])
+    @Test(arguments: [("gzip", hello + [0]), ("gzip", Array(hello.dropLast())), ("br", hello), ("gzip, gzip", hello)])
     func aResponseThatCannotBeDecodedIsMalformed(coding: String, bytes: [UInt8]) async throws {
         let failure = try #require(try await exchange("200 OK", coding, bytes).failure)
         #expect(failure.kind == .malformedResponse && failure.wireCause == .badContentCoding)

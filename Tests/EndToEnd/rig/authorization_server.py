@@ -14,7 +14,7 @@ import secrets
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from .oauth_answers import altered, error, json_answer, page, redirect, with_query
-from .oauth_grants import ALL_GRANTS, Client, Code, Grant, Memory
+from .oauth_grants import ALL_GRANTS, Client, Code, Grant, Memory, is_loopback
 from .oauth_site import Site
 from .token_endpoint import TokenEndpoint
 
@@ -27,33 +27,20 @@ CHALLENGE = re.compile(r"[A-Za-z0-9\-_]{43}")
 class Settings:
     """The settings that `config` changes. A dictionary of changes maps a name to its value, to None (left out), or to a function of the
     correct value."""
-    #: Metadata: where it is found (inserted-oauth, inserted-openid, appended-openid), and changes.
-    metadata_at: str = "inserted-oauth"
+    #: Changes of the metadata.
     metadata: dict = dataclasses.field(default_factory=dict)
-    #: Authorization: whether the user approves (otherwise access_denied); changes of the parameters `code`, `state` and `iss` of the
-    #: redirect.
-    approves: bool = True
+    #: Changes of the parameters `code`, `state` and `iss` of the redirect.
     redirect: dict = dataclasses.field(default_factory=dict)
     #: Scopes that the user grants; others are left out silently. `read` is granted if none is requested.
     scopes: tuple = ("openid", "offline_access", "read", "write")
     #: Tokens: the lifetime of access tokens in seconds, and changes of the response.
     expires_in: int = 3600
-    refresh_tokens: bool = True
-    rotation: bool = True
     token_response: dict = dataclasses.field(default_factory=dict)
     id_token: dict = dataclasses.field(default_factory=dict)
-    #: The answer for an invalid code or refresh token, if it is not RFC 6749's, for example `dated(400)` (glewlwyd).
-    invalid_grant: bytes | None = None
-    auth_methods: tuple = ("none", "client_secret_basic")
-    #: Device authorization: the interval in seconds (None: left out, which means 5), and whether earlier polls are slowed down.
-    interval: int | None = 1
-    enforce_interval: bool = True
-    device_response: dict = dataclasses.field(default_factory=dict)
     #: DPoP: off, offered or required. `server.new_dpop_nonce()` requires a nonce.
     dpop: str = "off"
-    #: Whether clients can register (RFC 7591), and changes of the response.
+    #: Whether clients can register (RFC 7591).
     registration: bool = False
-    registration_response: dict = dataclasses.field(default_factory=dict)
 
 
 class AuthorizationServer(Site):
@@ -75,9 +62,9 @@ class AuthorizationServer(Site):
 
     # for tests
 
-    def client(self, name, secret=None, **more):
+    def client(self, name, secret=None):
         """Registers a client; returns it. It is confidential with a secret."""
-        self.memory.clients[name] = Client(name, secret, **more)
+        self.memory.clients[name] = Client(name, secret)
         return self.memory.clients[name]
 
     def endpoint(self, name):
@@ -125,19 +112,12 @@ class AuthorizationServer(Site):
 
     @property
     def devices(self):
-        """All device authorizations, oldest first: `code`, `user_code`, `state`, `interval`, `polls` (times) and so on."""
+        """All device authorizations, oldest first: `code`, `user_code`, `is_approved` and so on."""
         return list(self.memory.devices)
 
     def approve(self):
         """As the user, approves the last device."""
-        self.devices[-1].state = "approved"
-
-    def deny(self):
-        self.devices[-1].state = "denied"
-
-    def slow_down(self, times=1):
-        """Answers the next polls with `slow_down`."""
-        self.devices[-1].slow_downs = times
+        self.devices[-1].is_approved = True
 
     def issued_secrets(self):
         """Returns the values of all tokens, codes and verifiers, none of which may leak, with whether the `resources` may receive
@@ -155,7 +135,7 @@ class AuthorizationServer(Site):
         document = {"issuer": self.issuer, **{name: self.endpoint(place) for name, place in ENDPOINTS.items()},
                     "response_types_supported": ["code"], "grant_types_supported": list(ALL_GRANTS),
                     "code_challenge_methods_supported": ["S256"], "scopes_supported": list(settings.scopes),
-                    "token_endpoint_auth_methods_supported": list(settings.auth_methods),
+                    "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
                     "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["ES256"],
                     "authorization_response_iss_parameter_supported": True}
         if settings.registration:
@@ -182,11 +162,7 @@ class AuthorizationServer(Site):
         return pages[place](request) if place in pages else page(404, "not found")
 
     def _metadata(self, request):
-        path = self.issuer_path
-        forms = {"inserted-oauth": f"/.well-known/oauth-authorization-server{path}",
-                 "inserted-openid": f"/.well-known/openid-configuration{path}",
-                 "appended-openid": f"{path}/.well-known/openid-configuration"}
-        if request.target != forms[self.settings.metadata_at]:
+        if request.target != f"/.well-known/oauth-authorization-server{self.issuer_path}":
             return page(404, "not found")
         return json_answer(200, altered(self.metadata(), self.settings.metadata))
 
@@ -196,8 +172,8 @@ class AuthorizationServer(Site):
     def _authorize(self, request):
         query = request.query
         client = self.memory.clients.get(query.get("client_id"))
-        # Without a known client and one of its redirect URIs, nothing may be redirected (RFC 6749 section 4.1.2.1).
-        if client is None or not client.accepts(query.get("redirect_uri", "")):
+        # Without a known client and a loopback redirect URI, nothing may be redirected (RFC 6749 section 4.1.2.1).
+        if client is None or not is_loopback(query.get("redirect_uri", "")):
             self.problems.append(f"refused the redirect URI {query.get('redirect_uri')!r} of the client {query.get('client_id')!r}")
             return page(400, "unknown client or redirect URI")
         self.authorizations.append(query)
@@ -217,13 +193,9 @@ class AuthorizationServer(Site):
             return "invalid_request"
         if query.get("response_type") != "code":
             return "unsupported_response_type"
-        if "authorization_code" not in client.grants:
-            return "unauthorized_client"
         if query.get("code_challenge_method") != "S256" or not CHALLENGE.fullmatch(query.get("code_challenge", "")):
             self.problems.append(f"the code challenge is {query.get('code_challenge_method')} {query.get('code_challenge')}")
             return "invalid_request"
-        if not self.settings.approves:
-            return "access_denied"
         return None if self.granted(query.get("scope")) else "invalid_scope"
 
     def _resources(self, request):
@@ -239,5 +211,4 @@ class AuthorizationServer(Site):
             return page(404, "not found")
         document = json.loads(request.body)
         self.registrations.append(document)
-        client = self.client(f"dyn{secrets.token_urlsafe(9)}", redirect_uris=tuple(document["redirect_uris"]))
-        return json_answer(201, altered({**document, "client_id": client.name}, self.settings.registration_response))
+        return json_answer(201, {**document, "client_id": self.client(f"dyn{secrets.token_urlsafe(9)}").name})

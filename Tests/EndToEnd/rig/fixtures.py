@@ -13,6 +13,7 @@ from . import ntlm as rig_ntlm
 from . import tls as rig_tls
 from .agents import RunningAgent
 from .desktop import Desktop
+from .faults import Faults, build
 from .terminal import Shell
 
 
@@ -58,12 +59,6 @@ def kerberos_apache(realm, tls):
 
 
 @pytest.fixture
-def silent_kdc(tmp_path):
-    with contextlib.closing(krb.SilentKdc(tmp_path)) as kdc:
-        yield kdc
-
-
-@pytest.fixture
 def ntlm_users():
     return {"alice": new_password(), "bob": new_password()}
 
@@ -72,13 +67,6 @@ def ntlm_users():
 def ntlm(tmp_path, ntlm_users):
     """A server that requires NTLM for every request. `ntlm.handler.served` contains the user of each request."""
     with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users)) as server:
-        yield server
-
-
-@pytest.fixture
-def ntlm_in_disguise(tmp_path, ntlm_users):
-    """A server that offers Negotiate, but speaks NTLM in it."""
-    with contextlib.closing(rig_ntlm.ntlm_server(tmp_path, ntlm_users, scheme="Negotiate")) as server:
         yield server
 
 
@@ -149,6 +137,17 @@ def token(tmp_path_factory, certificates):
 def shell(stage):
     """The helper with a broker of the default configuration."""
     return Shell(stage.broker())
+
+
+@pytest.fixture(scope="session")
+def fault_library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("faults"))
+
+
+@pytest.fixture
+def faults(stage, fault_library):
+    """The faults of one broker, which is started with `faults.environment`."""
+    return Faults(fault_library, stage.folder / "clocks")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import struct
 import threading
 import urllib.parse
 
-from .scripted import ScriptedServer, end_listening, response
+from .scripted import ScriptedServer, response
 
 
 def pump(source, sink, note=lambda data: None):
@@ -100,7 +100,7 @@ class ForwardProxy(ScriptedServer):
         return b"\r\n".join([status, *fields, b"Content-Length: %d" % size]) + b"\r\n\r\n" + body
 
 
-class Socks5Server:
+class Socks5Server(ScriptedServer):
     """SOCKS5 (RFC 1928). With `users` (name → password) it requires RFC 1929; without, it accepts everyone.
 
     `asked` contains the (user, host, port) of each requested connection. A host name there shows that the proxy was to look it
@@ -108,26 +108,14 @@ class Socks5Server:
     """
 
     def __init__(self, users=None):
-        self.users, self.asked, self.refused, self.wire, self.tunnelled = users, [], [], b"", b""
-        self.connections, self.lock = 0, threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        self.users, self.asked, self.refused, self.tunnelled = users, [], [], b""
+        super().__init__(None)
 
     def _note(self, data):
         with self.lock:
             self.tunnelled += data
 
-    def _serve(self, connection):
+    def _serve(self, connection, number):
         def take(count):
             data = b""
             while len(data) < count:
@@ -185,6 +173,3 @@ class Socks5Server:
         if not right:
             self.refused.append(("user", user))
         return user if right else False
-
-    def close(self):
-        end_listening(self.listener)

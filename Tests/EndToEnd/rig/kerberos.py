@@ -1,4 +1,4 @@
-"""A Kerberos realm in a folder, with Apache's mod_auth_gssapi as its service, and a KDC that never answers.
+"""A Kerberos realm in a folder, with Apache's mod_auth_gssapi as its service.
 
 Tickets are for HTTP/localhost: a URL with 127.0.0.1 names a service that the realm does not know.
 """
@@ -6,7 +6,6 @@ import os
 import pathlib
 import socket
 import subprocess
-import threading
 
 from .servers import Server, apache_command, find, free_port, hand_to, publish
 
@@ -119,43 +118,3 @@ class GssapiApache(Server):
     def forget_delegated(self):
         for path in self.delegated.iterdir():
             path.unlink()
-
-
-class SilentKdc:
-    """A KDC that receives every packet and connection, counts them, and never answers.
-
-    MIT's library waits about 54 seconds for such a KDC, in one call that no time limit of libcurl ends.
-    """
-
-    def __init__(self, folder):
-        self.asked = 0
-        self.kept = []
-        self.port = free_port_of_both_kinds()
-        self.configuration = write_configuration(pathlib.Path(folder) / "krb5.silent.conf", self.port)
-        self.packets = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.packets.bind(("127.0.0.1", self.port))
-        self.listener = socket.create_server(("127.0.0.1", self.port), backlog=64)
-        threading.Thread(target=self._swallow, args=(lambda: self.packets.recvfrom(1 << 16),), daemon=True).start()
-        threading.Thread(target=self._swallow, args=(lambda: self.kept.append(self.listener.accept()),), daemon=True).start()
-
-    def _swallow(self, take):
-        try:
-            while True:
-                take()
-                self.asked += 1
-        except OSError:
-            pass
-
-    def environment(self, realm, tickets):
-        """Returns an environment with the tickets of a realm whose KDC does not answer any more."""
-        return {**realm.environment(tickets), "KRB5_CONFIG": str(self.configuration)}
-
-    def close(self):
-        for one in [self.packets, self.listener]:
-            try:
-                one.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept(2), which close(2) alone does not
-            except OSError:
-                pass
-            one.close()
-        for connection, _ in self.kept:
-            connection.close()

@@ -7,7 +7,7 @@ import subprocess
 from .broker import program
 from .client import password_answer
 from .field_servers import PYTHON_FOLDER, version_of
-from .servers import INSTALL, Server, find, free_port, wait_for_port
+from .servers import Server, find, free_port, wait_for_port
 
 PX_FOLDER = PYTHON_FOLDER.with_name(".build-px")
 

@@ -2,6 +2,8 @@
 import queue
 import socket
 
+import pytest
+
 from . import tiny_browser
 from .authorization_server import AuthorizationServer
 from .bodies import eventually
@@ -39,6 +41,17 @@ class Site:
 
     def token_requests(self):
         return self.server.requests_to("/token")
+
+
+@pytest.fixture
+def site(stage):
+    return Site(stage)
+
+
+@pytest.fixture
+def client(stage, site):
+    """A client of a broker that is configured for the site."""
+    return stage.client(broker=site.broker())
 
 
 def log_in(client, **more):

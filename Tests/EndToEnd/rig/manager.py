@@ -1,5 +1,6 @@
 """A real systemd user manager without root's privileges, in a mount namespace and a control group of its own, so that it sees
 and changes nothing of the machine."""
+import contextlib
 import os
 import pathlib
 import shutil
@@ -7,7 +8,10 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from .broker import ROOT, binaries, program
+from .fixtures import reachable_folder
 from .subjects import Relay
 
 # The user of the manager, without privileges: the namespace has a user database of its own.
@@ -187,3 +191,22 @@ class Manager:
                 time.sleep(0.02)
         if self.process is not None:
             self.process.wait(30)
+
+
+@contextlib.contextmanager
+def with_units(name, more=""):
+    """Yields a manager with the installed units, and with these lines in the service."""
+    if reason := why_not():
+        pytest.skip(f"no user manager can be started here: {reason}")
+    with reachable_folder(name) as folder:
+        manager = Manager(folder)
+        try:
+            manager.start()
+            installed = manager.install("--build", "none", "--binaries", f"{folder}/binaries")
+            assert installed.returncode == 0, installed.stderr
+            # The debug build needs Swift's libraries, which may be readable only by root.
+            manager.unit("watchword.service.d/test.conf", f"[Service]\nEnvironment=LD_LIBRARY_PATH={folder}/swift\n{more}")
+            manager.do("daemon-reload")
+            yield manager
+        finally:
+            manager.stop()

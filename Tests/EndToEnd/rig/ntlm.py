@@ -26,17 +26,16 @@ _environment = threading.Lock()
 
 
 class NtlmCheck:
-    """`users` are name → password, all of DOMAIN. With `scheme="Negotiate"` it speaks NTLM inside Negotiate; with `proxy` it
-    responds with 407.
+    """`users` are name → password, all of DOMAIN. With `proxy` it responds with 407.
 
     `handler` answers accepted requests. A connection stays authenticated until it is closed or a new login begins on it.
     """
 
-    def __init__(self, folder, users, scheme="NTLM", proxy=False, handler=None):
+    def __init__(self, folder, users, proxy=False, handler=None):
         assert spnego, f"pyspnego is missing; run {INSTALL}"
         self.path = pathlib.Path(folder) / f"ntlm-users-{id(self)}"
         self.path.write_text("".join(f"{DOMAIN}:{user}:{password}\n" for user, password in users.items()))
-        self.scheme, self.proxy = scheme, proxy
+        self.proxy = proxy
         self.handler = handler or (lambda request: response(200, f"hello {self.user_of(request)}\n".encode()))
         self.contexts, self.users, self.served, self.refused = {}, {}, [], []
 
@@ -57,12 +56,12 @@ class NtlmCheck:
         more = f" {base64.b64encode(token).decode()}" if token else ""
         # A response to HEAD has no body (RFC 9110 section 9.3.2).
         body = b"" if request.method == "HEAD" else b"please log in"
-        return response(status, body, f"{field}: {self.scheme}{more}")
+        return response(status, body, f"{field}: NTLM{more}")
 
     def __call__(self, request):
         said = request.header("Proxy-Authorization" if self.proxy else "Authorization")
         scheme, _, text = (said or "").partition(" ")
-        if scheme.lower() != self.scheme.lower():
+        if scheme.lower() != "ntlm":
             if request.connection in self.users:
                 return self._let_through(request)
             return self._ask(request)
@@ -70,11 +69,10 @@ class NtlmCheck:
             token = base64.b64decode(text, validate=True)
         except ValueError:
             return self._ask(request)
-        if token.startswith(b"\x60") or b"NTLMSSP\0\1\0\0\0" in token:
+        if b"NTLMSSP\0\1\0\0\0" in token:
             self.users.pop(request.connection, None)
             with self._users_known():
-                self.contexts[request.connection] = spnego.server(
-                    protocol="negotiate" if self.scheme == "Negotiate" else "ntlm", options=spnego.NegotiateOptions.use_ntlm)
+                self.contexts[request.connection] = spnego.server(protocol="ntlm", options=spnego.NegotiateOptions.use_ntlm)
         context = self.contexts.get(request.connection)
         if context is None:
             return self._ask(request)

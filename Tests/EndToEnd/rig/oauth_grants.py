@@ -11,23 +11,15 @@ DEVICE_GRANT = ALL_GRANTS[3]
 
 @dataclasses.dataclass
 class Client:
-    """A registered client; public without a secret. Without `redirect_uris`, every literal loopback URI is right, otherwise only
-    these, in which the port does not count (RFC 8252 section 7.3)."""
+    """A registered client; public without a secret."""
     name: str
     secret: str | None = None
-    redirect_uris: tuple = ()
-    grants: tuple = ALL_GRANTS
-
-    def accepts(self, uri):
-        parts = urllib.parse.urlsplit(uri)
-        if not self.redirect_uris:
-            return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1") and not parts.fragment
-        return _without_port(uri) in map(_without_port, self.redirect_uris)
 
 
-def _without_port(uri):
+def is_loopback(uri):
+    """Whether a redirect URI is one of RFC 8252 section 7.3."""
     parts = urllib.parse.urlsplit(uri)
-    return parts.scheme, parts.hostname, parts.path, parts.query, parts.fragment
+    return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1") and not parts.fragment
 
 
 @dataclasses.dataclass
@@ -72,15 +64,11 @@ class Code:
 
 @dataclasses.dataclass
 class Device:
-    """A device authorization. `state` is pending, approved or denied; `polls` are the times of the polls."""
     code: str
     user_code: str
     grant: Grant
     expires: float
-    interval: float
-    state: str = "pending"
-    polls: list = dataclasses.field(default_factory=list)
-    slow_downs: int = 0
+    is_approved: bool = False
     used: bool = False
 
 

@@ -157,12 +157,12 @@ class DigestCheck:
     FUNCTIONS = {"MD5": "md5", "SHA-256": "sha256", "SHA-512-256": "sha512_256"}
 
     def __init__(
-            self, user, password, realm="Staff", algorithm="MD5", opaque=None, stale_times=0, one_use=False,
+            self, user, password, realm="Staff", algorithm="MD5", opaque=None, stale_times=0,
             qop="auth,auth-int", charset=None, userhash=False, domain=None, announces=False, proof=None, body=b"welcome",
             encoding="utf-8", nonce_end="", fields=()):
         self.encoding, self.nonce_end = encoding, nonce_end
         self.user, self.password, self.realm, self.algorithm = user, password, realm, algorithm
-        self.opaque, self.stale_left, self.one_use = opaque, stale_times, one_use
+        self.opaque, self.stale_left = opaque, stale_times
         self.qop, self.charset, self.userhash, self.domain = qop, charset, userhash, domain
         self.announces, self.proof, self.body, self.fields = announces, proof, body, fields
         self.text = body

@@ -1,4 +1,5 @@
 """A person's browser, without a display: follows redirects, and keeps cookies."""
+import contextlib
 import dataclasses
 import http.client
 import pwd
@@ -128,3 +129,9 @@ def request_as(user, url):
         [find("curl"), "-q", "-s", "-m", "10", "--noproxy", "*", "-o", "/dev/null", "-w", "%{http_code}", url],
         capture_output=True, text=True, timeout=60, user=account.pw_uid, group=account.pw_gid, extra_groups=[], cwd="/", env={})
     return int(done.stdout) or None
+
+
+def quietly(action):
+    """Does what may fail because the broker has ended the login."""
+    with contextlib.suppress(OSError):
+        action()

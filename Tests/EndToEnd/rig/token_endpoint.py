@@ -3,7 +3,6 @@ import base64
 import hashlib
 import re
 import secrets
-import time
 import urllib.parse
 
 from .dpop import BadProof, encoded, signed
@@ -62,7 +61,7 @@ class TokenEndpoint:
             name, secret = urllib.parse.unquote_plus(user), urllib.parse.unquote_plus(password)
         else:
             name, secret = form.get("client_id"), form.get("client_secret")
-            if secret is not None and "client_secret_post" not in self.settings.auth_methods:
+            if secret is not None:
                 raise self._violation("invalid_client", "a client secret in the body")
         client = self.memory.clients.get(name)
         if client is None or client.secret != secret or form.get("client_id", name) != name:
@@ -78,8 +77,6 @@ class TokenEndpoint:
                    DEVICE_GRANT: self._device}
         if kind not in actions:
             raise refused("unsupported_grant_type")
-        if kind not in client.grants:
-            raise refused("unauthorized_client")
         jkt = self._proof(request)
         return actions[kind](request, form, client, jkt)
 
@@ -96,7 +93,7 @@ class TokenEndpoint:
 
     def _dead(self, why):
         """A code or refresh token that is not valid."""
-        return Refused(self.settings.invalid_grant or error("invalid_grant", None, why))
+        return refused("invalid_grant", why)
 
     def _code(self, request, form, client, jkt):
         code = next((one for one in self.memory.codes if one.value == form.get("code")), None)
@@ -139,8 +136,8 @@ class TokenEndpoint:
         if not set(scopes) <= set(token.grant.scopes):
             raise refused("invalid_scope")
         targets = self._targets(request, token.grant.resources)
-        token.used = self.settings.rotation
-        return self.issue(token.grant, jkt, targets, scopes, renewed=self.settings.rotation)
+        token.used = True
+        return self.issue(token.grant, jkt, targets, scopes)
 
     def _credentials(self, request, form, client, jkt):
         if client.secret is None:
@@ -163,7 +160,7 @@ class TokenEndpoint:
 
         answer = {"access_token": new("access", settings.expires_in, jkt), "token_type": "DPoP" if jkt else "Bearer",
                   "expires_in": settings.expires_in, "scope": " ".join(scopes)}
-        if renewed and settings.refresh_tokens and "refresh_token" in grant.client.grants:
+        if renewed:
             # A confidential client is authenticated by its secret; its refresh tokens are not bound (RFC 9449 section 5).
             answer["refresh_token"] = new("refresh", None, None if grant.client.secret else jkt)
         if "openid" in scopes:
@@ -176,35 +173,24 @@ class TokenEndpoint:
 
     def device_authorization(self, request):
         form, client = request.form, self._client(request)
-        if DEVICE_GRANT not in client.grants:
-            raise refused("unauthorized_client")
         letters = "".join(secrets.choice("BCDFGHJKLMNPQRSTVWXZ") for _ in range(8))
         resources = tuple(value for name, value in request.form_pairs if name == "resource")
         grant = Grant(client, self.server.granted(form.get("scope")) or self._no_scope(), resources)
-        device = Device(f"dc{secrets.token_urlsafe(24)}", f"{letters[:4]}-{letters[4:]}", grant,
-                        self.memory.now() + 600, self.settings.interval or 5)
+        device = Device(f"dc{secrets.token_urlsafe(24)}", f"{letters[:4]}-{letters[4:]}", grant, self.memory.now() + 600)
         self.memory.devices.append(device)
         uri = self.server.endpoint("device")
         answer = {"device_code": device.code, "user_code": device.user_code, "verification_uri": uri,
                   "verification_uri_complete": with_query(uri, {"user_code": device.user_code}),
-                  "expires_in": 600}
-        return json_answer(200, altered(answer, {"interval": self.settings.interval, **self.settings.device_response}))
+                  "expires_in": 600, "interval": 1}
+        return json_answer(200, answer)
 
     def _device(self, request, form, client, jkt):
         device = next((one for one in self.memory.devices if one.code == form.get("device_code")), None)
         if device is None or device.grant.client is not client or device.used:
             raise self._dead("unknown device code")
-        device.polls.append(time.monotonic())
-        early = len(device.polls) > 1 and device.polls[-1] - device.polls[-2] < device.interval - 0.05
         if self.memory.now() >= device.expires:
             raise refused("expired_token")
-        if device.state == "denied":
-            raise refused("access_denied")
-        if device.slow_downs > 0 or early and self.settings.enforce_interval:
-            device.slow_downs = max(0, device.slow_downs - 1)
-            device.interval += 5
-            raise refused("slow_down")
-        if device.state == "pending":
+        if not device.is_approved:
             raise refused("authorization_pending")
         device.used = True
         return self.issue(device.grant, jkt, self._targets(request, device.grant.resources))

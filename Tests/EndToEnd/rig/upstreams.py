@@ -3,7 +3,22 @@ import os
 import pathlib
 import subprocess
 
+import pytest
+
+from .forwarding import ForwardProxy
+from .scripted import response
 from .servers import free_port
+
+
+@pytest.fixture
+def origin(stage):
+    return stage.server(lambda request: response(200, b"page"))
+
+
+@pytest.fixture
+def proxies(stage):
+    """Makes proxies that forward everything."""
+    return lambda count, check=lambda request: None: [stage.server(ForwardProxy(check)) for _ in range(count)]
 
 
 def rule(hosts, *use):

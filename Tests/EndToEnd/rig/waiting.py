@@ -24,10 +24,6 @@ def accepts(path):
 POLLS = ["7", "271", "73"]
 
 
-#: The numbers of accept4(2).
-ACCEPTS = ["288", "242"]
-
-
 def _system_call(path):
     with open(path) as file:
         return file.read().split()[0]
@@ -36,11 +32,6 @@ def _system_call(path):
 def is_polling(process):
     """Whether a child process waits in poll(2)."""
     return _system_call(f"/proc/{process.pid}/syscall") in POLLS
-
-
-def is_accepting(thread):
-    """Whether a thread waits in accept4(2)."""
-    return _system_call(f"/proc/self/task/{thread.native_id}/syscall") in ACCEPTS
 
 
 def is_drained(pipe):

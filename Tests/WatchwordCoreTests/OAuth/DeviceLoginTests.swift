@@ -60,7 +60,15 @@ import WatchwordProtocol
             ["device_code": ""], ["device_code": .null], ["user_code": ""], ["user_code": .null],
             ["user_code": .string(String(repeating: "x", count: 65))], ["verification_uri": .null],
             ["verification_uri": "http://as.example/device"], ["verification_uri": "javascript:alert(1)"],
-            ["verification_uri": "-x"],
+            ["verification_uri": "-x"], ["verification_uri": ""], ["verification_uri": "https://"],
+            ["verification_uri": "//h/x"], ["verification_uri": "https://a b/"],
+            ["verification_uri": "file:///etc/passwd"], ["verification_uri": "data:text/html,x"],
+            ["verification_uri": "http://192.0.2.1/device"],
+            ["verification_uri": "https://as.example/\u{1b}[2J"], ["verification_uri": "https://user:pw@as.example/"],
+            ["verification_uri": 5], ["verification_uri": ["https://as.example/"]],
+            // What a terminal would obey.
+            ["user_code": "AB\u{1b}[2JCD"], ["user_code": "AB\r\nCD"], ["user_code": "AB\u{0}"],
+            ["user_code": "AB\u{202e}CD"], ["user_code": "AB\u{7}"],
         ] as [JSON])
     func aReplyWithoutCodeOrPageIsAFailure(change: JSON) {
         #expect(failure { _ = try login(change) }?.kind == .loginFailed)

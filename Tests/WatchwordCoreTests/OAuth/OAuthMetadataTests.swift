@@ -155,6 +155,7 @@ import WatchwordProtocol
             ("https://h/api", "https://h/apix"),
             ("https://other/api", "https://h/api"), ("http://h/api", "https://h/api"),
             ("https://h:8443/api", "https://h/api"), ("no URL", "https://h/api"), ("", "https://h/api"),
+            ("https://h/api#x", "https://h/api"),
         ])
     func anotherResourceIsRefused(named: String, url: String) {
         #expect(failure { _ = try resource(url, metadata(named)) }?.kind == .loginFailed)

@@ -97,6 +97,7 @@ import WatchwordProtocol
     @Test(arguments: [
         ("60", 60), ("\"60\"", 60), ("0", nil), ("-1", nil), ("99999999999", 366 * 24 * 3600),
         ("9223372036854775807", 366 * 24 * 3600), ("\"soon\"", nil), ("null", nil), ("[]", nil),
+        ("1.5", nil), ("1e30", nil), ("true", nil), ("[3600]", nil),
     ])
     func aLifetimeIsANumberOrAText(text: String, seconds: Int?) throws {
         let json = try JSON.parse(Array("{\"expires_in\":\(text)}".utf8), limits: JSONLimits(depth: 4, values: 16))
