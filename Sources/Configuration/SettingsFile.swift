@@ -19,8 +19,8 @@ public enum SettingsFile {
         }
         var settings = Settings()
         let problems =
-            entries.flatMap { apply($0, to: &settings) } + FrontSiteTables.apply(entries, to: &settings)
-            + ProxyRuleTables.apply(entries, to: &settings) + OAuthTables.apply(entries, to: &settings)
+            entries.flatMap { apply($0, to: &settings) } + settings.readLists(entries)
+            + OAuthTables.apply(entries, to: &settings)
         return problems.isEmpty ? .success(settings) : .failure(InvalidSettings(problems: inOrder(problems)))
     }
 
@@ -62,8 +62,8 @@ public enum SettingsFile {
         if entry.depth == 1 { return tableProblem(entry).map { [$0] } ?? [] }
         // Keys in an unknown table or below an option are not reported, because the table or option itself is. `OAuthTables` reads
         // the tables below [oauth].
-        guard entry.depth == 2, ConfigurationOption.tables.contains(table) else { return [] }
-        guard let option = ConfigurationOption.all.first(where: { $0.key == entry.path }) else {
+        guard entry.depth == 2, Settings.tables.contains(table) else { return [] }
+        guard let option = Settings.options.first(where: { $0.key == entry.path }) else {
             return [unknownKey(entry, table: table)]
         }
         return option.apply(entry.value, to: &settings).map { problem in
@@ -95,14 +95,14 @@ public enum SettingsFile {
             if let option = Suggestion.option(for: entry.path) {
                 "did you mean \(option.name) in [\(option.table)]?"
             } else if let table {
-                "the options of [\(table)] are \(list(ConfigurationOption.inTable(table).map(\.name)))"
+                "the options of [\(table)] are \(list(Settings.options.filter { $0.table == table }.map(\.name)))"
             } else {
                 "options belong in the tables \(list(tables.map(header)))"
             }
         return SettingsProblem(line: entry.line, key: entry.path.shortened, "unknown option; \(advice)")
     }
 
-    private static let tables = ConfigurationOption.tables + [OAuthTables.name]
+    private static let tables = Settings.tables + [OAuthTables.name]
 
     /// Returns the header of a table. The options of [oauth] are in tables for each URL.
     private static func header(_ table: String) -> String {

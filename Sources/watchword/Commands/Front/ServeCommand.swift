@@ -136,7 +136,7 @@ struct ServeCommand: ParsableCommand {
     }
 
     private func address(_ text: String) throws -> FrontAddress {
-        do throws(FrontAddress.Invalid) { return try FrontAddress(text) } catch {
+        do throws(Refusal) { return try FrontAddress(text) } catch {
             throw ValidationError("--listen: \(error.text)")
         }
     }
