@@ -40,3 +40,9 @@ private final class LoopAction: ScheduledAction {
 
     func cancel() { timer.value.cancel() }
 }
+
+extension EventLoop: BrokerLoop {
+    public var turnTimes: TurnTimes {
+        TurnTimes(bounds: TurnFigures.boundsMilliseconds, counts: turns.counts, longest: turns.longest)
+    }
+}

@@ -1,3 +1,6 @@
+internal import CPlatform
+internal import Glibc
+internal import Synchronization
 public import WatchwordProtocol
 
 /// The limits of the socket server. Sizes are in bytes.
@@ -38,5 +41,60 @@ public struct ServerLimits: Sendable {
         self.largeReadBytes = largeReadBytes
         self.readerPause = readerPause
         self.readerBytes = readerBytes
+    }
+}
+
+/// Counts the open connections, per process and in total. Shared by all sockets of a broker; thread-safe.
+public final class ConnectionCounter: Sendable {
+    private struct Count {
+        var all = 0
+        var ofProcess: [Int32: Int] = [:]
+    }
+
+    private let count = Mutex(Count())
+
+    public init() {}
+
+    /// Counts one more connection of this process. Returns `false`, without counting it, if a limit is reached.
+    func admit(_ pid: Int32, _ limits: ServerLimits) -> Bool {
+        count.withLock { count in
+            let own = count.ofProcess[pid, default: 0]
+            // guard: connections-of-process
+            guard count.all < limits.connections && own < limits.connectionsOfProcess else { return false }
+            count.all += 1
+            count.ofProcess[pid] = own + 1
+            return true
+        }
+    }
+
+    func dismiss(_ pid: Int32) {
+        count.withLock { count in
+            count.all -= 1
+            let own = count.ofProcess[pid, default: 0] - 1
+            count.ofProcess[pid] = own > 0 ? own : nil
+        }
+    }
+}
+
+/// Decides whether another client may be accepted, from the limit (RLIMIT_NOFILE) and the open descriptors.
+struct Descriptors {
+    /// The number of descriptors available to client connections: all but the reserve.
+    static var ofClients: Int { all.map { $0 - Limits.reservedDescriptors(of: $0) } ?? .max / 8 }
+
+    private static var all: Int? {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
+        return Int(clamping: min(limit.rlim_cur, rlim_t(Int32.max)))
+    }
+
+    /// Whether a descriptor outside the reserve is free, and about half of the reserve is free. This is estimated from
+    /// the lowest free descriptors, because the kernel always assigns the lowest free number.
+    var hasRoom: Bool {
+        guard let all = Self.all else { return true }
+        let reserved = Limits.reservedDescriptors(of: all)
+        let first = Int32(all - reserved)
+        guard (0..<first).contains(watchword_lowest_free_descriptor(0)) else { return false }
+        // Half of the reserve must be free for further connections to servers, for files and for the keyring.
+        return (first..<(first + Int32(reserved) / 2)).contains(watchword_lowest_free_descriptor(first))
     }
 }

@@ -218,7 +218,7 @@ extension TableOption {
     static func tables(_ key: String, _ type: ValueType) -> Self {
         Self(
             key, type, written: { _ in nil },
-            read: { option, value, _ in
+            change: { option, value, _ in
                 switch value {
                 case .tables: break
                 case .strings(let texts) where texts.isEmpty: break
