@@ -7,7 +7,7 @@ import subprocess
 from . import layout
 
 PROGRAMS = layout.PROGRAMS + layout.INTERNAL
-# What contrib/linking/order has recorded.
+# The record of contrib/linking/order.
 ORDER = layout.CONTRIB / "linking" / "functions.order"
 
 
