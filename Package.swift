@@ -7,11 +7,10 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .treatAllWarnings(as: .error),
-    // Each function is a section, which the linker can place.
-    .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)),
 ]
 
-/// How the programs are linked.
+/// How the programs are linked. Only programs have such options: SwiftPM accepts none in a library that another package depends on by
+/// its version.
 /// - The dynamic linker finds all functions before `main`. Its lazy resolver saves vector registers on the stack, and they may hold
 ///   a part of a password.
 /// - Libraries that nothing is needed of are not loaded: those of the keyring, see CSecretLoader. The option has to be in front of
@@ -25,14 +24,6 @@ let linking: [LinkerSetting] = [
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"] + options("static-runtime"), .when(configuration: .release)),
     .unsafeFlags(libcMinorVersion >= 36 ? ["-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"] : []),
 ]
-
-/// Puts the functions that `program` executes when it starts and fetches next to each other: see contrib/linking/order.
-func order(of program: String) -> LinkerSetting {
-    let file = "\(Context.packageDirectory)/contrib/linking/\(program).order"
-    return .unsafeFlags(
-        ["-Xlinker", "--symbol-ordering-file=\(file)", "-Xlinker", "--no-warn-symbol-ordering"],
-        .when(configuration: .release))
-}
 
 func options(_ name: String) -> [String] {
     ["-Xclang-linker", "--config=\(Context.packageDirectory)/contrib/linking/\(name).cfg"]
@@ -149,7 +140,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict,
-            linkerSettings: linking + [order(of: "watchwordd")]
+            linkerSettings: linking
         ),
         .executableTarget(
             name: "watchword",
@@ -158,7 +149,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict,
-            linkerSettings: linking + [order(of: "watchword")]
+            linkerSettings: linking
         ),
 
         // Evaluates PAC files; in C, because its process holds nothing but a script.

@@ -60,7 +60,7 @@ extension ClientSecretFile {
         return try content.withUnsafeBytes { bytes throws(Refusal) in
             let secret = bytes.last == 0x0A ? UnsafeRawBufferPointer(rebasing: bytes.dropLast()) : bytes
             guard !secret.isEmpty else { throw Refusal("\(path) is empty; write the secret of the client into it") }
-            guard secret.allSatisfy(OAuthOption.isVisible) else {
+            guard secret.allSatisfy(OAuthDraft.isVisible) else {
                 throw Refusal(
                     "\(path) contains a character that a client secret cannot have (RFC 6749 appendix A.2); write only the "
                         + "secret into it, in one line")

@@ -1,4 +1,5 @@
-internal import WatchwordCore
+internal import COAuthPresets
+public import WatchwordCore
 internal import WatchwordProtocol
 
 /// Reads the tables `[oauth."URL"]`.
@@ -59,7 +60,7 @@ private struct OAuthTableReader {
     /// The path of the table, for messages.
     private let path: String
     private let pathLength: Int
-    private var draft: OAuthDraft
+    private var draft = OAuthDraft()
     /// The lines of the options of the table.
     private var lines: [String: Int] = [:]
 
@@ -68,12 +69,10 @@ private struct OAuthTableReader {
     var secretFile: ClientSecretFile? {
         draft.secretFile.map { file in
             ClientSecretFile(
-                resource: rule.resource, path: file, line: lines[Self.secretFile] ?? line,
-                key: "\(path).\(Self.secretFile)")
+                resource: rule.resource, path: file, line: lines[OAuthDraft.secretKey] ?? line,
+                key: "\(path).\(OAuthDraft.secretKey)")
         }
     }
-
-    private static let secretFile = "client-secret-file"
 
     /// - Throws: `Refusal` for a key that is not a URL, and for an entry that is not a table.
     init(_ url: String, _ entry: TOMLEntry) throws(Refusal) {
@@ -84,28 +83,13 @@ private struct OAuthTableReader {
                     + "its options on the lines below")
         }
         (self.url, line, path, pathLength) = (url, entry.line, entry.path.shortened, entry.path.utf8.count)
-        draft = OAuthDraft(rule: OAuthRule(resource: resource.withoutTrailingSlash))
+        draft.rule = OAuthRule(resource: resource.withoutTrailingSlash)
     }
 
     mutating func read(_ name: String, _ entry: TOMLEntry) {
-        guard let option = OAuthOption.all.first(where: { $0.name == name }) else {
-            let names = OAuthOption.all.map(\.name)
-            let advice =
-                Suggestion.name(for: name, among: names).map { "did you mean \($0)?" }
-                ?? "the options of [\(OAuthTables.header)] are \(names.joined(separator: ", "))"
-            return report(written(entry), entry.line, "unknown option; \(advice)")
-        }
         lines[name] = entry.line
-        do throws(Refusal) {
-            try option.apply(entry.value, to: &draft)
-        } catch {
-            report(name, entry.line, error.text)
-        }
-    }
-
-    /// The name of an option as it is written in the path, with quotation marks if it needs them.
-    private func written(_ entry: TOMLEntry) -> String {
-        String(decoding: entry.path.utf8.dropFirst(pathLength + 1), as: UTF8.self)
+        let written = String(decoding: entry.path.utf8.dropFirst(pathLength + 1), as: UTF8.self)
+        problems += draft.read(name, written: written, entry, in: path, header: "[\(OAuthTables.header)]")
     }
 
     /// Checks what an option requires of others, unless one of them has a problem.
@@ -126,15 +110,17 @@ private struct OAuthTableReader {
             report("register", "a client registers itself for the browser only; add client-id, or remove flow")
         }
         if draft.secretFile != nil && !hasClientID {
-            report(Self.secretFile, "a secret belongs to a client id; add client-id, or remove \(Self.secretFile)")
+            report(
+                OAuthDraft.secretKey,
+                "a secret belongs to a client id; add client-id, or remove \(OAuthDraft.secretKey)")
         }
         if draft.secretFile != nil && rule.issuer == nil {  // guard: oauth-secret-needs-issuer
             report(
-                Self.secretFile,
+                OAuthDraft.secretKey,
                 "without issuer, the server at \(rule.resource.shortened) would choose who gets the secret; add issuer")
         }
         if rule.flow == .clientCredentials && draft.secretFile == nil {
-            missing(Self.secretFile, "flow = \"client-credentials\" logs in with it; add it")
+            missing(OAuthDraft.secretKey, "flow = \"client-credentials\" logs in with it; add it")
         }
         if rule.redirectPort != nil && rule.flow != nil && rule.flow != .browser {
             report("redirect-port", "only flow = \"browser\" uses a port; remove redirect-port")
@@ -162,9 +148,25 @@ private struct OAuthTableReader {
         problems.append(SettingsProblem(line: line, key: path, "\(option) is missing; \(advice)"))
     }
 
-    private mutating func report(_ option: String, _ text: String) { report(option, lines[option] ?? line, text) }
+    private mutating func report(_ option: String, _ text: String) {
+        problems.append(SettingsProblem(line: lines[option] ?? line, key: "\(path).\(option)", text))
+    }
+}
 
-    private mutating func report(_ option: String, _ line: Int, _ text: String) {
-        problems.append(SettingsProblem(line: line, key: "\(path).\(option.shortened)", text))
+/// The rules for well-known hosts, from contrib/oauth-presets.toml.
+public enum OAuthPresets {
+    /// The rules in the order of a configuration; empty if the file has a problem, which a test excludes.
+    public static let rules: [OAuthRule] = ((try? settings.get()) ?? Settings()).oauthRules
+
+    static var settings: Result<Settings, InvalidSettings> {
+        var count = 0
+        let bytes = watchword_oauth_presets(&count)
+        return SettingsFile.parse(Array(UnsafeBufferPointer(start: bytes, count: count)))
+    }
+
+    /// Returns these rules and the presets of the other resources.
+    public static func completing(_ rules: [OAuthRule]) -> [OAuthRule] {
+        let resources = Set(rules.map(\.resource))
+        return OAuthRule.inOrder(rules + Self.rules.filter { !resources.contains($0.resource) })
     }
 }

@@ -96,6 +96,19 @@ public struct Settings: Sendable, Equatable {
     public var fileProblems: [SettingsProblem] = []
 
     public init() {}
+
+    /// Returns the changed options that take effect only when the broker is restarted.
+    ///
+    /// - Parameter started: the settings with which the broker was started.
+    public func optionsThatNeedRestart(since started: Settings) -> [String] {
+        [
+            ("tokens.module", tokenModule != started.tokenModule),
+            ("process.filter-system-calls", filtersSystemCalls != started.filtersSystemCalls),
+            ("front.proxy", frontProxy != started.frontProxy), ("front.hosts", frontHosts != started.frontHosts),
+            ("front.tunnel-ports", frontTunnelPorts != started.frontTunnelPorts),
+            ("front.site", frontSites != started.frontSites),
+        ].filter(\.1).map(\.0)
+    }
 }
 
 /// The upstreams for some hosts.

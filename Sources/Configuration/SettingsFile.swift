@@ -1,4 +1,5 @@
-internal import WatchwordProtocol
+internal import Glibc
+public import WatchwordProtocol
 
 /// The configuration file of the broker, documented in watchword-config(5).
 public enum SettingsFile {
@@ -19,8 +20,8 @@ public enum SettingsFile {
         }
         var settings = Settings()
         let problems =
-            entries.flatMap { apply($0, to: &settings) } + FrontSiteTables.apply(entries, to: &settings)
-            + ProxyRuleTables.apply(entries, to: &settings) + OAuthTables.apply(entries, to: &settings)
+            entries.flatMap { apply($0, to: &settings) } + settings.readLists(entries)
+            + OAuthTables.apply(entries, to: &settings)
         return problems.isEmpty ? .success(settings) : .failure(InvalidSettings(problems: inOrder(problems)))
     }
 
@@ -62,8 +63,8 @@ public enum SettingsFile {
         if entry.depth == 1 { return tableProblem(entry).map { [$0] } ?? [] }
         // Keys in an unknown table or below an option are not reported, because the table or option itself is. `OAuthTables` reads
         // the tables below [oauth].
-        guard entry.depth == 2, ConfigurationOption.tables.contains(table) else { return [] }
-        guard let option = ConfigurationOption.all.first(where: { $0.key == entry.path }) else {
+        guard entry.depth == 2, Settings.tables.contains(table) else { return [] }
+        guard let option = Settings.options.first(where: { $0.key == entry.path }) else {
             return [unknownKey(entry, table: table)]
         }
         return option.apply(entry.value, to: &settings).map { problem in
@@ -95,14 +96,14 @@ public enum SettingsFile {
             if let option = Suggestion.option(for: entry.path) {
                 "did you mean \(option.name) in [\(option.table)]?"
             } else if let table {
-                "the options of [\(table)] are \(list(ConfigurationOption.inTable(table).map(\.name)))"
+                "the options of [\(table)] are \(list(Settings.options.filter { $0.table == table }.map(\.name)))"
             } else {
                 "options belong in the tables \(list(tables.map(header)))"
             }
         return SettingsProblem(line: entry.line, key: entry.path.shortened, "unknown option; \(advice)")
     }
 
-    private static let tables = ConfigurationOption.tables + [OAuthTables.name]
+    private static let tables = Settings.tables + [OAuthTables.name]
 
     /// Returns the header of a table. The options of [oauth] are in tables for each URL.
     private static func header(_ table: String) -> String {
@@ -112,5 +113,66 @@ public enum SettingsFile {
     private static func list(_ names: [String]) -> String {
         guard let last = names.last, names.count > 1 else { return names.first ?? "none" }
         return "\(names.dropLast().joined(separator: ", ")) and \(last)"
+    }
+}
+
+extension SettingsFile {
+    /// Loads the settings from a file, or returns all problems of the file. Returns the defaults if the file does not
+    /// exist.
+    ///
+    /// The file must belong to this user or to root, and must not be writable by other users: it controls where passwords are
+    /// sent.
+    public static func load(_ path: String) -> Result<Settings, InvalidSettings> {
+        func failed(_ text: String) -> Result<Settings, InvalidSettings> {
+            .failure(InvalidSettings(problems: [SettingsProblem(line: nil, text)]))
+        }
+        do throws(CarefulFile.Failure) {
+            // People keep their configurations elsewhere, and link to them. What counts is who can change the file.
+            let file = try CarefulFile(path, followsLinks: true)
+            let status = file.status
+            if let text = fileProblem(mode: status.st_mode, owner: status.st_uid, user: geteuid(), path: path) {
+                return failed(text)
+            }
+            return parse(try file.contents(limit: largestSize))
+        } catch {
+            guard case .systemCall(let number) = error else { return failed("\(path) \(error.text)") }
+            // A dangling symbolic link is an error and not a missing file: its owner expects a file to be used.
+            var status = stat()
+            if number == ENOENT && lstat(path, &status) != 0 { return .success(Settings()) }
+            return failed(
+                "cannot read \(path): \(String(cString: strerror(number))); make the file readable by you, or remove it"
+            )
+        }
+    }
+
+    /// Why the owner or mode of the file is not acceptable; `nil` if both are.
+    // guard: configuration-file
+    static func fileProblem(mode: mode_t, owner: uid_t, user: uid_t, path: String) -> String? {
+        if owner != user && owner != 0 {
+            return "\(path) belongs to user \(owner), who could change where passwords are sent; replace it with a "
+                + "file of your own"
+        }
+        if mode & 0o022 != 0 {
+            let text = String(mode & 0o7777, radix: 8)
+            return "\(path) is writable by other users (mode 0\(text)), who could change where passwords are sent; "
+                + "check its contents, then run: chmod go-w '\(path)'"
+        }
+        return nil
+    }
+}
+
+extension CarefulFile {
+    /// Reads the file, up to one byte more than `limit`: what counts is not the size from fstat(2), because the file may be
+    /// growing. Can block if the file system hangs.
+    public borrowing func contents(limit: Int) throws(Failure) -> [UInt8] {
+        var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 64 << 10))
+        while bytes.count <= limit {
+            let count = read(descriptor, &buffer, min(buffer.count, limit + 1 - bytes.count))
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw .systemCall(errno) }
+            if count == 0 { break }
+            bytes += buffer[..<count]
+        }
+        return bytes
     }
 }

@@ -6,7 +6,7 @@ enum Suggestion {
     /// Returns the option most similar to a path, compared by key or, in any table, by name; `nil` if none is similar.
     static func option(for path: String) -> ConfigurationOption? {
         let name = path.split(separator: ".").last.map(String.init) ?? path
-        return nearest(to: path, among: ConfigurationOption.all) { option in
+        return nearest(to: path, among: Settings.options) { option in
             let byName = distance(name, option.name, limit: limit(for: name)).map { $0 + 1 }
             return [distance(path, option.key, limit: limit(for: path)), byName].compactMap(\.self).min()
         }

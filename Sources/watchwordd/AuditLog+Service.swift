@@ -11,8 +11,7 @@ extension AuditLog: AuditPort {}
 extension AuditLog {
     /// Returns `nil` without a state directory, because neither $XDG_STATE_HOME nor $HOME is set.
     convenience init?(_ settings: Settings, log: Logger) {
-        guard let folder = StateLocation.folder(environment: { name in getenv(name).map { String(cString: $0) } })
-        else { return nil }
+        guard let folder = StateLocation.folder(environment: ProcessEnvironment.text) else { return nil }
         self.init(folder: folder, isEnabled: settings.auditEnabled, limits: AuditLimits(settings)) { report in
             switch report {
             case .failed(let failure):

@@ -4,6 +4,7 @@ import CPlatform
 import Configuration
 import Glibc
 import WatchwordCore
+import WatchwordProtocol
 
 /// The configuration file.
 struct ConfigurationSource {
@@ -12,7 +13,7 @@ struct ConfigurationSource {
     private let isExplicit: Bool
 
     init(explicit: String?) {
-        path = explicit ?? SettingsFile.path { name in getenv(name).map { String(cString: $0) } }
+        path = explicit ?? ConfigurationLocation.path(environment: ProcessEnvironment.text)
         isExplicit = explicit != nil
     }
 
@@ -34,7 +35,7 @@ struct ConfigurationSource {
                 "invalid configuration file \(path):\nproxy: invalid proxy URL; use http://host:port, https://host:port or socks5h://host:port"
             )
         }
-        settings.readClientSecrets(home: getenv("HOME").map { String(cString: $0) })
+        settings.readClientSecrets(home: ProcessEnvironment.text("HOME"))
         watchword_clear_stack()
         return settings
     }

@@ -77,7 +77,7 @@ final class NetrcFile: NetrcPort {
 
     private static func path(_ file: String) throws(NetrcProblem) -> String {
         guard file.hasPrefix("~/") else { return file }
-        guard let home = getenv("HOME").map({ String(cString: $0) }), home.hasPrefix("/") else {
+        guard let home = ProcessEnvironment.text("HOME"), home.hasPrefix("/") else {
             throw NetrcProblem(
                 text: "cannot find \(file): HOME is not set; use an absolute path in credentials.netrc")
         }

@@ -52,7 +52,7 @@ final class RunningService {
         (self.manager, self.source, self.log) = (manager, source, log)
         started = settings.withoutSecrets
         do {
-            let location = SocketLocation(explicit: options.socket, environment: Self.environment, uid: getuid())
+            let location = SocketLocation(explicit: options.socket, environment: ProcessEnvironment.text, uid: getuid())
             let socket =
                 try manager.sockets.map { try ListeningSocket(inherited: $0.main) } ?? ListeningSocket(at: location)
             loop = try EventLoop()
@@ -63,8 +63,8 @@ final class RunningService {
             commands = CommandRunner(log: log)
             upstreams = UpstreamRunner()
             challengeDeadline = options.challengeDeadlineMs.map { Duration.milliseconds($0) }
-            trust = TrustFile(environment: Self.environment, log: log)
-            consents = ConsentFile(environment: Self.environment, log: log)
+            trust = TrustFile(environment: ProcessEnvironment.text, log: log)
+            consents = ConsentFile(environment: ProcessEnvironment.text, log: log)
             audit = AuditLog(settings, log: log)
             fronts = FrontServer(on: loop, log: log)
             var brokerOptions = BrokerOptions(version: WatchwordVersion.current)
@@ -106,8 +106,6 @@ final class RunningService {
             this.value.manager.say(.ready(status: "Listening."))
         }
     }
-
-    private static let environment: @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
 
     private func listen(on socket: consuming ListeningSocket, restricted: SocketLocation) throws {
         let counter = ConnectionCounter()
@@ -211,6 +209,29 @@ final class RunningService {
         } catch {
             log.error("configuration not changed", metadata: ["reason": "\(error.text)"])
             return .refused
+        }
+    }
+}
+
+/// The result of reloading the configuration.
+enum Reloading {
+    /// All options are in effect.
+    case applied
+    /// All options except these are in effect.
+    case needsRestart([String])
+    /// A file that the configuration names cannot be used. What needs it is not in effect, everything else is.
+    case lacksFile
+    /// The new configuration is invalid. The previous one remains in effect.
+    case refused
+
+    /// The status line for the service manager.
+    var status: String {
+        switch self {
+        case .applied: "Listening."
+        case .needsRestart(let options):
+            "Listening; restart the broker for \(options.joined(separator: " and ")) to take effect."
+        case .lacksFile: "Listening; a file that the configuration names cannot be used, see the log."
+        case .refused: "Listening; the configuration is invalid."
         }
     }
 }

@@ -15,9 +15,8 @@ struct ServiceManager: Sendable {
     /// - Parameter isStartedByClient: whether a client started the broker. Then $NOTIFY_SOCKET belongs to the service
     ///   of that client, and is ignored.
     init(sockets: InheritedSockets?, isStartedByClient: Bool) {
-        let environment: (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
         self.sockets = sockets
-        guard !isStartedByClient, let path = environment("NOTIFY_SOCKET") else {
+        guard !isStartedByClient, let path = ProcessEnvironment.text("NOTIFY_SOCKET") else {
             (notifier, watchdogInterval, problem) = (nil, nil, nil)
             return
         }
@@ -28,7 +27,7 @@ struct ServiceManager: Sendable {
             notifier = nil
             problem = error
         }
-        watchdogInterval = ServiceNotifier.watchdogInterval(environment: environment, pid: getpid())
+        watchdogInterval = ServiceNotifier.watchdogInterval(environment: ProcessEnvironment.text, pid: getpid())
     }
 
     func say(_ state: ServiceNotifier.State) { notifier?.say(state) }

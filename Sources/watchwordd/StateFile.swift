@@ -1,8 +1,10 @@
+import Configuration
 import Dispatch
 import Glibc
 import Logging
 import Synchronization
 import Threads
+import WatchwordCore
 import WatchwordProtocol
 
 /// A text file in $XDG_STATE_HOME/watchword or ~/.local/state/watchword. The file contains decisions of the user, so
@@ -54,14 +56,13 @@ final class StateFile: Sendable {
             if error == .systemCall(ENOENT) { return [] }
             throw Failure(text: "\(path) is not used: it \(error.text)")
         }
-        let (status, descriptor) = (file.status, file.descriptor)
+        let status = file.status
         guard status.st_uid == getuid(), status.st_mode & 0o022 == 0, status.st_size <= 1 << 20 else {
             throw Failure(
                 text: "\(path) is not used: it must be a regular file of at most 1 MiB that only you can write to")
         }
-        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-        let text = String(validating: bytes.prefix(max(0, count)), as: UTF8.self) ?? ""
+        let bytes = (try? file.contents(limit: 1 << 20)) ?? []
+        let text = String(validating: bytes, as: UTF8.self) ?? ""
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init)
     }
 
@@ -125,5 +126,27 @@ final class StateFile: Sendable {
             made += "/\(part)"
             _ = mkdir(made, 0o700)
         }
+    }
+}
+
+/// The file of permanently trusted certificates, as lines of `https://host:port sha256-of-the-key`.
+struct TrustFile: TrustPort {
+    let file: StateFile
+
+    /// Uses the file `known-certificates`. Returns `nil` without a state directory.
+    init?(environment: (String) -> String?, log: Logger) {
+        guard let file = StateFile(named: "known-certificates", environment: environment, log: log) else { return nil }
+        self.file = file
+    }
+
+    func trustedKeys() -> [TrustedKey] { file.entries(TrustedKey.init(line:)) }
+
+    func whenStored(_ completion: @escaping @Sendable (String?) -> Void) { file.whenWritten(completion) }
+
+    func store(_ keys: [TrustedKey]) {
+        file.replace(
+            heading:
+                "Certificates that you have accepted permanently, by their keys. Remove a line to be asked again.",
+            keys.map(\.line))
     }
 }

@@ -102,33 +102,20 @@ final class UpstreamRunner: UpstreamPort {
 /// Reads a PAC file from the file system.
 private enum ScriptFile {
     static func read(_ path: String) throws(UpstreamFailure) -> [UInt8] {
-        let file: CarefulFile
-        do throws(CarefulFile.Failure) { file = try CarefulFile(path, followsLinks: true) } catch {
+        do throws(CarefulFile.Failure) {
+            let file = try CarefulFile(path, followsLinks: true)
+            let status = file.status
+            if [0, geteuid()].contains(status.st_uid), status.st_mode & 0o022 == 0 {
+                return try file.contents(limit: PACScript.largestSize)
+            }
+        } catch {
             guard case .systemCall(let number) = error else {
                 throw UpstreamFailure("the PAC file \(path) \(error.text)")
             }
-            throw problem(path, number)
+            throw UpstreamFailure("cannot read the PAC file \(path): \(String(cString: strerror(number)))")
         }
-        let status = file.status
-        guard [0, geteuid()].contains(status.st_uid), status.st_mode & 0o022 == 0 else {
-            throw UpstreamFailure(
-                "other users can change the PAC file \(path); check its contents and owner, then run: chmod go-w '\(path)'"
-            )
-        }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while bytes.count <= PACScript.largestSize {
-            let count = Glibc.read(file.descriptor, &buffer, buffer.count)
-            if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw problem(path, errno) }
-            if count == 0 { break }
-            bytes += buffer[..<count]
-        }
-        return bytes
-    }
-
-    private static func problem(_ path: String, _ error: Int32) -> UpstreamFailure {
-        UpstreamFailure("cannot read the PAC file \(path): \(String(cString: strerror(error)))")
+        throw UpstreamFailure(
+            "other users can change the PAC file \(path); check its contents and owner, then run: chmod go-w '\(path)'")
     }
 }
 

@@ -48,7 +48,10 @@ import WatchwordProtocol
         ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\nmethod = [\"GET\"]", 4, "unknown option"),
         ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\npaths = [\"x\"]", 4, "begin with a slash"),
         ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\nfields = [\"x y\"]", 4, "names of fields"),
-        ("[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\nrestricted = 1", 4, "unexpected type"),
+        (
+            "[[front.site]]\nlisten = \"127.0.0.1:1\"\nurl = \"https://h\"\nrestricted = 1", 4,
+            "expected true or false, found a whole number"
+        ),
     ])
     func namesTheProblem(text: String, line: Int, part: String) {
         let found = problems(text)

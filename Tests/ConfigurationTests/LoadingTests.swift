@@ -1,6 +1,7 @@
 import Glibc
 import TestServers
 import Testing
+import WatchwordProtocol
 
 @testable import Configuration
 
@@ -111,6 +112,6 @@ import Testing
         (["XDG_CONFIG_HOME": "c", "HOME": "/h"], "/h/.config/watchword/config.toml"), (["HOME": "h"], nil), ([:], nil),
     ])
     func knowsWhereTheFileLies(environment: [String: String], path: String?) {
-        #expect(SettingsFile.path { environment[$0] } == path)
+        #expect(ConfigurationLocation.path { environment[$0] } == path)
     }
 }

@@ -30,25 +30,24 @@ import WatchwordProtocol
         "dpop": ("false", { $0.rule.usesDPoP = false }),
     ]
 
-    @Test(arguments: OAuthOption.all.map(\.name)) func anOptionChangesWhatItIsFor(name: String) throws {
+    @Test(arguments: OAuthDraft.options.map(\.name)) func anOptionChangesWhatItIsFor(name: String) throws {
         let (text, change) = try #require(Self.values[name])
-        let option = try #require(OAuthOption.all.first { $0.name == name })
+        let option = try #require(OAuthDraft.options.first { $0.name == name })
         var (draft, expected) = (OAuthDraft(rule: OAuthRule(resource: "r")), OAuthDraft(rule: OAuthRule(resource: "r")))
         change(&expected)
         let entry = try #require(try TOMLDocument.parse(Array("x = \(text)".utf8)).first)
-        try option.apply(entry.value, to: &draft)
+        #expect(option.apply(entry.value, to: &draft).isEmpty)
         #expect(draft.rule == expected.rule && draft.secretFile == expected.secretFile)
         #expect(draft.rule != OAuthRule(resource: "r") || draft.secretFile != nil)
     }
 
     @Test func theTableOfOptionsIsWellFormed() throws {
-        #expect(Set(Self.values.keys) == Set(OAuthOption.all.map(\.name)))
-        for option in OAuthOption.all {
-            #expect(option.summary.hasSuffix("."))
-            for text in [option.example, option.defaultText].compactMap(\.self) {
+        #expect(Set(Self.values.keys) == Set(OAuthDraft.options.map(\.name)))
+        for option in OAuthDraft.options {
+            for text in [option.type.example, option.defaultText].compactMap(\.self) {
                 var draft = OAuthDraft(rule: OAuthRule(resource: "r"))
                 let entry = try #require(try TOMLDocument.parse(Array("x = \(text)".utf8)).first)
-                try option.apply(entry.value, to: &draft)
+                #expect(option.apply(entry.value, to: &draft).isEmpty)
             }
         }
     }

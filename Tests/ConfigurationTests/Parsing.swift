@@ -1,4 +1,4 @@
-import Configuration
+@testable import Configuration
 
 /// Returns the settings of a configuration text; `nil` if it has a problem.
 func settings(_ text: String) -> Settings? { try? SettingsFile.parse(Array(text.utf8)).get() }

@@ -38,7 +38,7 @@ import WatchwordProtocol
         ("[[proxy.rule]]\nhosts = [\"h\"]\nuse = [\"p:1\"]", 3, "not a proxy URL"),
         ("[[proxy.rule]]\nhosts = [\"h\"]\nuse = [\"http://u:secret@p:1\"]", 3, "user name or a password"),
         ("[[proxy.rule]]\nhosts = [\"h/x\"]\nuse = [\"direct\"]", 2, "not a host pattern"),
-        ("[[proxy.rule]]\nhosts = \"h\"\nuse = [\"direct\"]", 2, "expected a list of strings"),
+        ("[[proxy.rule]]\nhosts = \"h\"\nuse = [\"direct\"]", 2, "expected a list of host patterns, found a string"),
         ("[[proxy.rule]]\nhosts = [\"h\"]\nuse = [\"direct\"]\nelse = 1", 4, "unknown option"),
         ("[proxy]\nrule = 1", 2, "expected a list of tables"),
         ("[proxy]\npac = \"ftp://h/p\"", 2, "expected a URL"),

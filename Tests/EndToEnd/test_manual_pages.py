@@ -115,7 +115,7 @@ def constants(path, pattern):
 def test_the_exit_codes_are_those_of_the_source():
     fetch = constants("Sources/watchword/Commands/ExitStatus.swift", r"(?:Int32 = |^ +case .*: )(\d+)(?: +//.*)?$")
     assert codes("watchword-fetch.1") == fetch | {0}
-    daemon = constants("Sources/watchwordd/StartFailure.swift", r"ExitCode\((\d+)\)")
+    daemon = constants("Sources/watchwordd/Daemon.swift", r"ExitCode\((\d+)\)")
     assert codes("watchwordd.1") == daemon | {0, 1, 64}
     assert codes("watchword-agent.1") == constants("contrib/agent/watchword_agent/main.py", r"^ENDED, FAILED, ANOTHER_RUNS, USAGE = (.*)$")
     assert codes("watchword.1") == {0, 1, 2, 3, 64}

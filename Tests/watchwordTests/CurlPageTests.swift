@@ -1,4 +1,3 @@
-import Configuration
 import Glibc
 import Testing
 import WatchwordProtocol
@@ -17,7 +16,7 @@ import WatchwordProtocol
             "watchword\\-curl \\- the options of curl in watchword fetch, and all differences", ".SH DESCRIPTION",
             "The options of", ".B watchword fetch",
         ]
-        head += ManualPage.wrapped(
+        head += wrapped(
             """
             have the names and meaning that they have in curl 7.88, and its exit codes, except 120, are those of curl. This \
             page lists all differences, and the options that are ignored or refused. A test runs both programs in many \
@@ -25,7 +24,7 @@ import WatchwordProtocol
             Entries that it cannot compare are marked in the source of this page.
             """)
         head += [".PP"]
-        head += ManualPage.wrapped(
+        head += wrapped(
             """
             An unknown option is refused, with the most similar one as a suggestion. Long names of options without a value can \
             be abbreviated if they remain unambiguous;
@@ -42,7 +41,7 @@ import WatchwordProtocol
         let ignored = CurlOption.ignored.flatMap { group($0.reason, .ignored(reason: $0.reason)) }
         let refused = CurlOption.refused.flatMap { group($0.reason, .refused(reason: $0.reason)) }
         let tail = [".SH SEE ALSO", ".BR curl (1),", ".BR watchword\\-fetch (1)"]
-        let notes = ManualPage.wrapped(
+        let notes = wrapped(
             "These options have no effect. A note on standard error says so; \\-s suppresses it.")
         let parts = [
             head, differences, same, different, [".SH IGNORED"], notes, ignored, [".SH REFUSED"],
@@ -52,7 +51,7 @@ import WatchwordProtocol
     }
 
     private static func entry(_ name: String, _ text: String, isCompared: Bool) -> [String] {
-        (isCompared ? [] : [".\\\" not compared"]) + [".TP", ".B \(escaped(name))"] + ManualPage.wrapped(escaped(text))
+        (isCompared ? [] : [".\\\" not compared"]) + [".TP", ".B \(escaped(name))"] + wrapped(escaped(text))
     }
 
     private static func group(_ reason: String, _ verdict: CurlOption.Verdict) -> [String] {
@@ -61,7 +60,18 @@ import WatchwordProtocol
 
     private static func list(_ matches: (CurlOption.Verdict) -> Bool) -> [String] {
         let names = CurlOption.all.filter { matches($0.verdict) }.map { escaped($0.name) }
-        return ManualPage.wrapped(names.joined(separator: "; ") + ".")
+        return wrapped(names.joined(separator: "; ") + ".")
+    }
+
+    /// Breaks escaped text into lines at spaces. mandoc(1) reports lines of more than 80 bytes.
+    private static func wrapped(_ text: String) -> [String] {
+        text.split(separator: " ").reduce(into: []) { lines, word in
+            if let last = lines.last, last.utf8.count + 1 + word.utf8.count <= 78 {
+                lines[lines.count - 1] = "\(last) \(word)"
+            } else {
+                lines.append(word.hasPrefix(".") || word.hasPrefix("'") ? "\\&\(word)" : String(word))
+            }
+        }
     }
 
     private static func escaped(_ text: String) -> String {

@@ -7,6 +7,17 @@ import subprocess
 from . import layout
 
 PROGRAMS = layout.PROGRAMS + layout.INTERNAL
+# The record of contrib/linking/order.
+ORDER = layout.CONTRIB / "linking" / "functions.order"
+
+
+def options(kind):
+    """Returns the options of `swift build`. In a release, functions of which the order is recorded are placed in that order."""
+    if kind == "debug":
+        return ["--configuration", "debug"]
+    placing = ["-Xswiftc", "-Xfrontend", "-Xswiftc", "-function-sections", "-Xlinker", f"--symbol-ordering-file={ORDER}",
+               "-Xlinker", "--no-warn-symbol-ordering"]
+    return ["--configuration", "release", "--static-swift-stdlib", "--disable-local-rpath", *(placing if ORDER.is_file() else [])]
 
 
 def binaries(kind, folder=None):
@@ -14,10 +25,9 @@ def binaries(kind, folder=None):
     if kind == "none":
         found = pathlib.Path(folder or layout.ROOT / ".build" / "debug")
     else:
-        options = ["--configuration", kind, *(["--static-swift-stdlib", "--disable-local-rpath"] if kind == "release" else [])]
         for program in PROGRAMS:
-            _run(["swift", "build", *options, "--product", program])
-        found = pathlib.Path(_run(["swift", "build", *options, "--show-bin-path"], capture_output=True).stdout.strip())
+            _run(["swift", "build", *options(kind), "--product", program])
+        found = pathlib.Path(_run(["swift", "build", *options(kind), "--show-bin-path"], capture_output=True).stdout.strip())
     missing = [name for name in PROGRAMS if not (found / name).is_file()]
     if missing:
         raise SystemExit(f"{' and '.join(missing)} cannot be found in {found}; build first, or name another directory with "

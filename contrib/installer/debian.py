@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import textwrap
 
-from . import layout
+from . import building, layout
 from .installation import Installation
 
 # In a source package the files of contrib/debian are in debian, where they can be changed.
@@ -129,6 +129,7 @@ def _sources():
     """Returns the files of the source, as pairs of relative path and path."""
     if (layout.ROOT / ".git").exists():
         listed = _output(["git", "ls-files", "-z"], cwd=layout.ROOT).split("\0")[:-1]
+        listed.append(str(building.ORDER.relative_to(layout.ROOT)))
     else:
         # A source package has no repository.
         files = (file.relative_to(layout.ROOT) for file in layout.ROOT.rglob("*") if file.is_symlink() or file.is_file())

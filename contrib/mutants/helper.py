@@ -19,7 +19,7 @@ PLANTED_FILES = [
 ]
 
 ARGUMENTS = [
-    ("argument-text", " isHidden", " !isHidden", "watchwordTests.SecretArgumentsTests"),
+    ("argument-text", "hide(bytes)", "_ = bytes", "watchwordTests.SecretArgumentsTests"),
     ("argument-query", STATEMENT, "", "watchwordTests.SecretArgumentsTests"),
 ]
 

@@ -34,7 +34,7 @@ public struct FrontOpen: CallableMethod, Equatable {
         kind = try members["site"].map { site throws(InvalidParams) in .site(try FrontSite(site)) } ?? .proxy
         address = .ipv4(port: 0)
         guard let listen = try members.string("listen") else { return }
-        do throws(FrontAddress.Invalid) { address = try FrontAddress(listen) } catch {
+        do throws(Refusal) { address = try FrontAddress(listen) } catch {
             throw InvalidParams("params.listen: \(error.text)")
         }
     }

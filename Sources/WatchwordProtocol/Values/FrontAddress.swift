@@ -14,18 +14,12 @@ public enum FrontAddress: Sendable, Hashable {
         }
     }
 
-    /// The reason why a text is not such an address, and the expected form.
-    public struct Invalid: Error, Equatable {
-        public let text: String
-    }
-
     /// Parses `127.0.0.1:3128`, `[::1]:3128` or an absolute path.
-    public init(_ text: String) throws(Invalid) {
+    public init(_ text: String) throws(Refusal) {
         if text.hasPrefix("/") {
             guard text.utf8.count <= SocketLocation.longestPath, !text.utf8.contains(0) else {
-                throw Invalid(
-                    text:
-                        "the path is longer than \(SocketLocation.longestPath) bytes or contains a NUL byte; use another"
+                throw Refusal(
+                    "the path is longer than \(SocketLocation.longestPath) bytes or contains a NUL byte; use another"
                 )
             }
             self = .socket(path: text)
@@ -37,8 +31,8 @@ public enum FrontAddress: Sendable, Hashable {
         guard !number.isEmpty, number.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(number),
             port <= 65_535
         else {
-            throw Invalid(
-                text: "\"\(text.shortened)\" is not an address for a front; write 127.0.0.1:PORT, [::1]:PORT or an "
+            throw Refusal(
+                "\"\(text.shortened)\" is not an address for a front; write 127.0.0.1:PORT, [::1]:PORT or an "
                     + "absolute path for a Unix socket")
         }
         self = isLong ? .ipv6(port: port) : .ipv4(port: port)

@@ -96,9 +96,9 @@ package struct HostPort {
     }
 }
 
-/// The reason why a value is not accepted, in complete sentences.
-package struct Refusal: Error {
-    package let text: String
+/// The reason why a value is not accepted, and what to write instead, in complete sentences.
+public struct Refusal: Error, Equatable {
+    public let text: String
 
     package init(_ text: String) { self.text = text }
 }

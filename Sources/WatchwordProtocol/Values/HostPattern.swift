@@ -2,11 +2,6 @@
 /// `.example.com` both. With `:port` the pattern matches that port only, otherwise every port. Where networks are allowed,
 /// `10.0.0.0/8` and `fd00::/8` match the addresses in them, if the URL has an address as its host.
 public struct HostPattern: Sendable, Hashable {
-    /// The reason why a text is not a pattern, and the expected form, in complete sentences.
-    public struct Invalid: Error, Equatable {
-        public let text: String
-    }
-
     private enum Scope: String {
         case host = ""
         case below = "*."
@@ -20,12 +15,12 @@ public struct HostPattern: Sendable, Hashable {
     private let network: NetworkRange?
 
     /// Parses a pattern. Letter case and the spelling of an address do not matter.
-    public init(_ text: String, allowsNetworks: Bool = false) throws(Invalid) {
+    public init(_ text: String, allowsNetworks: Bool = false) throws(Refusal) {
         do throws(Refusal) {
             try self.init(parsing: text, allowsNetworks)
         } catch {
-            throw Invalid(
-                text: "\(Self.shown(text)) is not a host pattern: \(error.text); "
+            throw Refusal(
+                "\(Self.shown(text)) is not a host pattern: \(error.text); "
                     + "write example.com, *.example.com, .example.com or [2001:db8::1], each with :port or without"
                     + (allowsNetworks ? "; or a network, 10.0.0.0/8 or fd00::/8" : ""))
         }

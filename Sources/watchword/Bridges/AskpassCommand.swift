@@ -8,16 +8,14 @@ import WatchwordProtocol
 /// A password prompt for other programs (`GIT_ASKPASS`, `SSH_ASKPASS`, `SUDO_ASKPASS`). Also installed as `watchword-askpass`.
 struct AskpassCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "askpass", abstract: "Answer another program's prompt for a user or a password.",
-        discussion: """
-            Answers a prompt of git that names a server with the stored credential, if credentials.hand-out in the \
-            configuration releases it to watchword. Shows every other prompt at the terminal, or, without one, in a window \
-            of watchword-agent.
-
-            Examples:
-              GIT_ASKPASS=watchword-askpass git fetch
-              SSH_ASKPASS=watchword-askpass SSH_ASKPASS_REQUIRE=force ssh host
-            """)
+        "askpass", "Answer another program's prompt for a user or a password.",
+        """
+        Answers a prompt of git that names a server with the stored credential, if credentials.hand-out in the \
+        configuration releases it to watchword. Shows every other prompt at the terminal, or, without one, in a window \
+        of watchword-agent.
+        """,
+        examples: "GIT_ASKPASS=watchword-askpass git fetch",
+        "SSH_ASKPASS=watchword-askpass SSH_ASKPASS_REQUIRE=force ssh host")
 
     /// Set by watchword-agent for the program in its own SSH_ASKPASS, which must not ask the agent again.
     private static let agentVariable = "WATCHWORD_ASKPASS_OF_AGENT"
@@ -28,7 +26,7 @@ struct AskpassCommand: ParsableCommand {
     var question: [String] = []
 
     func run() throws {
-        let prompt = AskpassPrompt(question.joined(separator: " ")) { getenv($0).map { String(cString: $0) } }
+        let prompt = AskpassPrompt(question.joined(separator: " "), environment: Environment.text)
         let broker = connect()
         let userInfo = SecretArguments.taken.userInfos.first?.userInfo
         if let broker, let asked = PromptTarget(prompt.text, userInfo: userInfo), writeStored(asked, broker) { return }

@@ -8,15 +8,13 @@ import WatchwordProtocol
 /// input, and writes a login to standard output. Also installed as `git-credential-watchword`, which git finds by that name.
 struct GitCredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "git-credential", abstract: "Act as a credential helper for git.",
-        discussion: """
-            Passwords are released only if the configuration lists the path of watchword and the host in credentials.hand-out. \
-            Otherwise git prompts as usual, and the logins it reports are not stored.
-
-            Examples:
-              git config --global credential.helper watchword
-              git config --global credential.helper "watchword --keep session --quiet"
-            """)
+        "git-credential", "Act as a credential helper for git.",
+        """
+        Passwords are released only if the configuration lists the path of watchword and the host in credentials.hand-out. \
+        Otherwise git prompts as usual, and the logins it reports are not stored.
+        """,
+        examples: "git config --global credential.helper watchword",
+        "git config --global credential.helper \"watchword --keep session --quiet\"")
 
     enum Operation: String, ExpressibleByArgument, CaseIterable {
         case get, store, erase, capability
@@ -70,8 +68,7 @@ struct GitCredentialCommand: ParsableCommand {
         } catch {
             if quiet, case .refused(let refusal) = error, refusal.kind == .denied { return }
             // git continues with its next helper, and then prompts.
-            printError(error.description)
-            throw ExitCode(ExitStatus.refused)
+            throw ExitCode(ExitStatus.refused, printing: error.description)
         }
     }
 }

@@ -7,16 +7,13 @@ import WatchwordProtocol
 /// Prints a token for a program that sends it itself.
 struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "Print a token (Bearer) for a program that sends it itself.",
-        discussion: """
-            The token is released only if the configuration lists the path of watchword and the host in credentials.hand-out. \
-            Where the configuration says how tokens are obtained, an expired one is renewed. No login is asked for: \
-            "watchword fetch" does that.
-
-            Examples:
-              watchword token https://api.example
-              watchword token --renew https://api.example
-            """)
+        "token", "Print a token (Bearer) for a program that sends it itself.",
+        """
+        The token is released only if the configuration lists the path of watchword and the host in credentials.hand-out. \
+        Where the configuration says how tokens are obtained, an expired one is renewed. No login is asked for: \
+        "watchword fetch" does that.
+        """,
+        examples: "watchword token https://api.example", "watchword token --renew https://api.example")
 
     @Argument(help: "The URL that the token is for.")
     var url: String

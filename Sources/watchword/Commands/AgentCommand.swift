@@ -7,16 +7,13 @@ import WatchwordProtocol
 /// An agent at a terminal, for machines without a desktop.
 struct AgentCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "agent", abstract: "Answer the broker's questions at this terminal, for all programs.",
-        discussion: """
-            Prompts for programs that cannot prompt themselves: for logins, client certificates, untrusted servers, and the \
-            use of stored credentials. Also shows the prompts of watchword askpass. Shows one question at a time. Ctrl-C ends the agent. On a desktop, use watchword-agent, \
-            which shows windows.
-
-            Examples:
-              watchword agent
-              tmux new-window watchword agent --keep keyring
-            """)
+        "agent", "Answer the broker's questions at this terminal, for all programs.",
+        """
+        Prompts for programs that cannot prompt themselves: for logins, client certificates, untrusted servers, and the \
+        use of stored credentials. Also shows the prompts of watchword askpass. Shows one question at a time. Ctrl-C ends the agent. On a desktop, use watchword-agent, \
+        which shows windows.
+        """,
+        examples: "watchword agent", "tmux new-window watchword agent --keep keyring")
 
     @Option(help: "Where to store the login you type, once the server has accepted it.")
     var keep = LoginStorage.session
@@ -76,8 +73,7 @@ private final class AgentSession {
             let question = TerminalQuestion(
                 FetchRunParams(url: ""), storage: storage, isInsecure: false, interrupt: interrupt)
             let answer = question.ask(challenge, at: terminal)
-            let isRefusal = answer == .proceed || answer == .reject
-            guard isRefusal, wantsNoMore(challenge, at: terminal) else {
+            guard answer == .proceed || answer == .reject, wantsNoMore(challenge, at: terminal) else {
                 return answer.map { AgentAnswer($0) }
             }
             return AgentAnswer(.cancel, stopsAsking: true)
@@ -86,16 +82,15 @@ private final class AgentSession {
             guard let terminal = Terminal() else { return nil }
             let answer = TerminalConsent(interrupt: interrupt).ask(challenge, at: terminal)
             let isRefusal = answer?["allow"]?.string == Consent.no.rawValue
-            guard isRefusal, wantsNoMore(challenge, at: terminal) else { return answer }
-            return answer?.adding(["stopAsking": true])
+            return isRefusal && wantsNoMore(challenge, at: terminal) ? answer?.adding(["stopAsking": true]) : answer
         }
         connection.onPrompt = { [unowned self] prompt in
             guard let terminal = Terminal() else { return nil }
             let answer = TerminalPrompt(interrupt: interrupt).ask(prompt, at: terminal)
-            let isInformation = prompt.params["kind"]?.string == ProgramPrompt.Kind.information.rawValue
-            let isRefusal = answer?["action"]?.string == PromptReply.Action.cancel.rawValue
-            guard isRefusal, !isInformation, wantsNoMore(prompt, at: terminal) else { return answer }
-            return answer?.adding(["stopAsking": true])
+            let isRefusal =
+                answer?["action"]?.string == PromptReply.Action.cancel.rawValue
+                && prompt.params["kind"]?.string != ProgramPrompt.Kind.information.rawValue
+            return isRefusal && wantsNoMore(prompt, at: terminal) ? answer?.adding(["stopAsking": true]) : answer
         }
         try connection.wait { false }
     }
@@ -106,9 +101,7 @@ private final class AgentSession {
         let line = terminal.readLine(
             "Stop all questions of \(RequesterText.subject(challenge.params))? y/N: ", echo: true,
             interrupt: interrupt, of: challenge)
-        guard case .text(let text) = line else { return false }
-        let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()
-        guard ["y", "yes"].contains(word) else { return false }
+        guard case .text(let text) = line, ["y", "yes"].contains(text.lowercasedWord) else { return false }
         terminal.show("Its questions are stopped. To allow them again, run: watchword prompts resume PROGRAM\n")
         return true
     }

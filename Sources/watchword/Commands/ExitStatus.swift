@@ -100,7 +100,12 @@ func reportRefusal(_ failure: ClientFailure) -> ExitCode {
 }
 
 /// Prints the reason for a refusal, and returns its exit code.
-func refusal(_ text: String) -> ExitCode {
-    printError(text)
-    return ExitCode(ExitStatus.refused)
+func refusal(_ text: String) -> ExitCode { ExitCode(ExitStatus.refused, printing: text) }
+
+extension ExitCode {
+    /// Prints an error.
+    init(_ status: Int32, printing text: String) {
+        printError(text)
+        self.init(status)
+    }
 }

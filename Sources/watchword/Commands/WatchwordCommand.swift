@@ -81,15 +81,10 @@ struct Main {
 
 struct WatchwordCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "watchword",
-        abstract: "Make HTTP requests through the Watchword broker, which logs in and remembers the login.",
-        discussion: """
-            Examples:
-              watchword fetch https://intranet.example/report
-              watchword fetch -o report.csv -L https://intranet.example/report.csv
-              watchword credentials list
-              watchword lock
-            """,
+        "watchword", "Make HTTP requests through the Watchword broker, which logs in and remembers the login.",
+        examples: "watchword fetch https://intranet.example/report",
+        "watchword fetch -o report.csv -L https://intranet.example/report.csv", "watchword credentials list",
+        "watchword lock",
         version: WatchwordVersion.current,
         subcommands: [
             FetchSubcommand.self, CredentialsCommand.self, SessionCommand.self, KeyringCommand.self, LockCommand.self,

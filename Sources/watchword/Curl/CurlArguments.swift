@@ -74,7 +74,8 @@ struct CurlArguments: Equatable {
             return
         }
         try check(option)
-        if option.long == "json", HiddenText.isJSON(parts.count > 1 ? parts[1].utf8.first : rest.first?.utf8.first) {
+        if option.long == "json", SecretArguments.isJSON(parts.count > 1 ? parts[1].utf8.first : rest.first?.utf8.first)
+        {
             throw Refusal(text: "curl's --json DATA is not supported; use -d @file -H 'Content-Type: application/json'")
         }
         if option.takesValue {

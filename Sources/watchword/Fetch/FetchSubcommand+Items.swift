@@ -13,14 +13,16 @@ extension FetchSubcommand {
             return !$0.holdsUser && (places.globoff || FetchTarget.isClear($0.given, hasUser: hasUser))
         }
         guard isClear else {
-            printError("a URL with a user cannot have {} or [] before its path; list the URLs one by one")
-            throw ExitCode(ExitStatus.badURL)
+            throw ExitCode(
+                ExitStatus.badURL,
+                printing: "a URL with a user cannot have {} or [] before its path; list the URLs one by one")
         }
         if places.disallowUsernameInUrl,
             targets.contains(where: { taken.userInfo($0.given, number: $0.repetition) != nil })
         {
-            printError("a URL contains a user, which --disallow-username-in-url forbids; use -u")
-            throw ExitCode(ExitStatus.loginDenied)
+            throw ExitCode(
+                ExitStatus.loginDenied,
+                printing: "a URL contains a user, which --disallow-username-in-url forbids; use -u")
         }
         return targets
     }
@@ -86,8 +88,8 @@ extension FetchSubcommand {
         case .file(let name): item.file = inOutputFolder(URLGlob.fileName(name, target.values))
         case .remoteName:
             guard let name = RemoteName.of(url) else {
-                printError("no file name for -O in \(DisplayURL.text(url)); use -o")
-                throw ExitCode(ExitStatus.writeError)
+                throw ExitCode(
+                    ExitStatus.writeError, printing: "no file name for -O in \(DisplayURL.text(url)); use -o")
             }
             item.file = inOutputFolder(name)
         }

@@ -48,8 +48,7 @@ struct FetchTarget: Equatable {
     private static func matches(_ url: String, _ options: PlaceOptions) throws -> [URLGlob.Match] {
         if options.globoff { return [URLGlob.Match(url: url, values: [])] }
         do throws(URLGlob.Problem) { return try URLGlob(url).matches } catch {
-            printError("invalid URL pattern \(DisplayURL.text(url)): \(error.text)")
-            throw ExitCode(ExitStatus.badURL)
+            throw ExitCode(ExitStatus.badURL, printing: "invalid URL pattern \(DisplayURL.text(url)): \(error.text)")
         }
     }
 
@@ -59,20 +58,20 @@ struct FetchTarget: Equatable {
         if url.firstRange(of: "://") == nil {
             // `SecretArguments` extracts a user only from a URL with a scheme.
             if url.prefix(while: { !"/?#".contains($0) }).contains("@") {
-                printError("a URL with a user needs a scheme; write https:// before it")
-                throw ExitCode(ExitStatus.badURL)
+                throw ExitCode(
+                    ExitStatus.badURL, printing: "a URL with a user needs a scheme; write https:// before it")
             }
             let scheme = options.protoDefault ?? "https"
             guard ["http", "https"].contains(scheme.lowercased()) else {
-                printError("--proto-default takes http or https")
-                throw ExitCode(ExitStatus.unsupportedProtocol)
+                throw ExitCode(ExitStatus.unsupportedProtocol, printing: "--proto-default takes http or https")
             }
             url = "\(scheme)://\(url)"
         }
         let scheme = url.prefix { $0 != ":" }.lowercased()
         guard try options.schemes().contains(scheme) else {
-            printError("scheme \(scheme.shortened) is unsupported or excluded by --proto; use http or https")
-            throw ExitCode(ExitStatus.unsupportedProtocol)
+            throw ExitCode(
+                ExitStatus.unsupportedProtocol,
+                printing: "scheme \(scheme.shortened) is unsupported or excluded by --proto; use http or https")
         }
         return url
     }
@@ -80,8 +79,8 @@ struct FetchTarget: Equatable {
     /// Rejects blanks and control characters, as curl does, including those in parts that options have added.
     static func check(_ url: String) throws {
         guard !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
-            printError("a URL cannot contain blanks or control characters; write %20 for a blank")
-            throw ExitCode(ExitStatus.badURL)
+            throw ExitCode(
+                ExitStatus.badURL, printing: "a URL cannot contain blanks or control characters; write %20 for a blank")
         }
     }
 }

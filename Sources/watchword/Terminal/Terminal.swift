@@ -74,6 +74,33 @@ struct Terminal: ~Copyable {
         }
     }
 
+    /// Asks until the answer is one of `words`, or its first letter.
+    /// - Returns: the word; `no` for a refusal, also by the end of the input; `nil` if the question was withdrawn or interrupted.
+    func choose(
+        _ question: String, among words: [String], interrupt: Int32, of challenge: IncomingChallenge
+    ) -> String? {
+        let prompt = "\(question) \((words + ["NO"]).joined(separator: "/")): "
+        while true {
+            switch readLine(prompt, echo: true, interrupt: interrupt, of: challenge) {
+            case .text(let text):
+                let word = text.lowercasedWord
+                if ["", "n", "no"].contains(word) { return "no" }
+                if let chosen = words.first(where: { $0 == word || $0.prefix(1) == word }) { return chosen }
+            case .end:
+                show("\n")
+                return "no"
+            case .withdrawn:
+                show(Self.withdrawn)
+                return nil
+            case .interrupted:
+                show("\n")
+                return nil
+            }
+        }
+    }
+
+    static let withdrawn = "\nThe question was withdrawn: it was open for too long, or the fetch has ended.\n"
+
     private func takeLine() -> Line {
         var isEnd = false
         let line = Secret(capacity: Self.longestLine) { destination in
@@ -86,4 +113,9 @@ struct Terminal: ~Copyable {
         }
         return isEnd ? .end : .text(line)
     }
+}
+
+extension Secret {
+    /// An answer that is no secret, such as yes or no.
+    var lowercasedWord: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased() }
 }

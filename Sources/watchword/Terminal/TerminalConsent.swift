@@ -11,28 +11,9 @@ struct TerminalConsent {
         let params = request.params
         terminal.show(Self.introduction(params))
         let allowed = (params["allows"]?.elements ?? []).compactMap { $0.string.flatMap(Consent.init(rawValue:)) }
-        let names = (allowed.filter { $0 != .no }.map(\.rawValue) + ["NO"]).joined(separator: "/")
-        while true {
-            let line = terminal.readLine(
-                "Allow it? \(names): ", echo: true, interrupt: interrupt, of: request)
-            switch line {
-            case .text(let text):
-                let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()
-                if word.isEmpty || ["n", "no"].contains(word) { return ["allow": "no"] }
-                if let chosen = allowed.first(where: { $0.rawValue == word || $0.rawValue.prefix(1) == word }) {
-                    return ["allow": .string(chosen.rawValue)]
-                }
-            case .end:
-                terminal.show("\n")
-                return ["allow": "no"]
-            case .withdrawn:
-                terminal.show("\nThe question was withdrawn: it was open for too long, or the fetch has ended.\n")
-                return nil
-            case .interrupted:
-                terminal.show("\n")
-                return nil
-            }
-        }
+        let words = allowed.filter { $0 != .no }.map(\.rawValue)
+        let answer = terminal.choose("Allow it?", among: words, interrupt: interrupt, of: request)
+        return answer.map { ["allow": .string($0)] }
     }
 
     private static func introduction(_ params: JSON) -> String {

@@ -41,8 +41,7 @@ struct TerminalPrompt {
             let value = text.withUnsafeBytes { JSON.string(secret: $0) }
             return ["action": .string(PromptReply.Action.answer.rawValue), "value": value ?? ""]
         case .confirmation:
-            let word = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.lowercased()
-            return answer(["y", "yes"].contains(word) ? .allow : .cancel)
+            return answer(["y", "yes"].contains(text.lowercasedWord) ? .allow : .cancel)
         case .information, nil: return answer(.cancel)
         }
     }
@@ -54,5 +53,27 @@ struct TerminalPrompt {
         let lines = PromptText.shown(params["text"]?.string ?? "").split(separator: "\n").map { "    \($0)\n" }
         return "\n" + RequesterText.sentence(params) + "  \(program) asks (its name and text are not verified):\n"
             + lines.joined()
+    }
+}
+
+/// The prompt of another program, safe for a terminal.
+enum PromptText {
+    /// The limits for the characters of a line and for the lines of the prompt; the middle of a longer text is omitted. A host
+    /// with a user needs up to 300 characters.
+    private static let (longestLine, mostLines) = (1000, 40)
+
+    /// Returns the prompt for display. Its line breaks remain, because ssh, for example, puts a fingerprint on its own line.
+    static func shown(_ text: String) -> String {
+        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        let shown = lines.map { String($0).shortened(to: longestLine) }
+        let (first, last) = (shown.prefix(mostLines / 2), shown.dropFirst(mostLines / 2).suffix(mostLines / 2))
+        let middle = shown.count > mostLines ? ["…"] : []
+        return (first + middle + last).joined(separator: "\n")
+    }
+
+    /// Returns the prompt for display before a cursor.
+    static func beforeCursor(_ text: String) -> String {
+        if text.isEmpty { return "Password: " }
+        return shown(text) + (text.hasSuffix(" ") ? "" : " ")
     }
 }

@@ -95,3 +95,69 @@ extension TerminalQuestion {
             : "Not secure: anyone on the network path can read the password."
     }
 }
+
+/// The selection of a matching stored credential by its user name.
+extension TerminalQuestion {
+    /// Returns a line with the saved logins; `nil` if there are none.
+    static func knownUsersNote(_ params: JSON) -> String? {
+        let names = known(params).map { "\"\($0.account.text.shortened)\"" }
+        return names.isEmpty
+            ? nil : "Saved logins: \(names.joined(separator: ", ")). Type one of these names to use it."
+    }
+
+    /// Returns the answer that uses the saved login of `user`; `nil` if there is none.
+    static func storedAnswer(_ params: JSON, for user: ExactText) -> ChallengeAnswer? {
+        let chosen = known(params).first { $0.account.text == user }
+        return chosen.map { .credential(.stored($0.id)) }
+    }
+
+    private static func known(_ params: JSON) -> [KnownUser] {
+        (params["knownUsers"]?.elements ?? []).compactMap(KnownUser.init)
+    }
+}
+
+/// Prompts for a client certificate.
+extension TerminalQuestion {
+    func askCertificate(
+        _ challenge: IncomingChallenge, at terminal: borrowing Terminal
+    ) throws(Ended) -> ChallengeAnswer {
+        let (params, nothing) = (challenge.params, "a certificate")
+        terminal.show(certificateIntroduction(params))
+        let passphraseIsWrong = params["error"]?["kind"]?.string == Challenge.AnswerProblem.passphraseWrong.rawValue
+        var (file, key): (Secret, Secret?)
+        if passphraseIsWrong, let last = lastCertificate {
+            (file, key) = (last.certificate, last.privateKey)
+        } else {
+            file = try line("Certificate (file, or pkcs11: URI): ", orWithout: nothing, challenge, at: terminal)
+            guard !file.isEmpty else { throw proceed(without: nothing, at: terminal) }
+            file = CommandLineCertificate.absolute(file)
+            key = try line("Private key (empty: in the same file): ", orWithout: nothing, challenge, at: terminal)
+            key = key.flatMap { $0.isEmpty ? nil : CommandLineCertificate.absolute($0) }
+        }
+        let passphrase = try line(
+            "Passphrase of the key (empty: none): ", orWithout: nothing, challenge, at: terminal, echo: false)
+        let isStored = storage.granted(by: params).persistence != .none
+        let given = CertificateCredential(
+            certificate: file, privateKey: key, passphrase: passphrase.isEmpty ? nil : passphrase,
+            persistence: isStored ? CommandLineCertificate.persistence(storage) : .none)
+        lastCertificate = given
+        return .credential(.certificate(given))
+    }
+
+    private func certificateIntroduction(_ params: JSON) -> String {
+        var lines = ["", "\(SpaceText.site(params)) requests a client certificate."]
+        if let note = SpaceText.longHostNote(params) { lines.append(note) }
+        let issuers = (params["protectionSpace"]?["distinguishedNames"]?.elements ?? []).compactMap {
+            $0.string?.shortened
+        }
+        lines += issuers.prefix(10).map { "  Accepts certificates from: \($0)" }
+        if issuers.count > 10 { lines.append("  and from \(issuers.count - 10) other issuers") }
+        if let problem = Self.problem(params) {
+            lines.append("  \(problem)")
+        } else if let note = sessionNote(params) {
+            lines.append("  \(note)")
+        }
+        lines.append("  Leave the answer empty to continue without a certificate.")
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

@@ -65,12 +65,10 @@ final class TerminalQuestion {
     func readLine(
         _ prompt: String, at terminal: borrowing Terminal, _ challenge: IncomingChallenge, echo: Bool
     ) -> Terminal.Line {
-        let line = terminal.readLine(
-            prompt, echo: echo, interrupt: interrupt, of: challenge)
+        let line = terminal.readLine(prompt, echo: echo, interrupt: interrupt, of: challenge)
         switch line {
         case .withdrawn where challenge.isAnsweredInBrowser: terminal.show("\n")
-        case .withdrawn:
-            terminal.show("\nThe question was withdrawn: it was open for too long, or the fetch has ended.\n")
+        case .withdrawn: terminal.show(Terminal.withdrawn)
         case .interrupted: terminal.show("\n")
         case .end: if !echo { terminal.show("\n") }
         case .text: break
@@ -130,5 +128,36 @@ extension Secret {
         withUnsafeBytes { bytes in
             !bytes.contains { $0 < 0x20 || $0 == 0x7F } && JSON.string(secret: bytes) != nil
         }
+    }
+}
+
+/// Asks whether to accept a server certificate.
+extension TerminalQuestion {
+    func askTrust(_ challenge: IncomingChallenge, at terminal: borrowing Terminal) -> ChallengeAnswer? {
+        let params = challenge.params
+        guard let shown = ShownCertificate(params) else { return .useDefault }
+        terminal.show(shown.text(site: SpaceText.site(params), problem: Self.problem(params)))
+        if isInsecure && !shown.requiresPrompt {
+            terminal.show("Accepted for this fetch only, because of -k.\n")
+            return answer(shown, .none)
+        }
+        let choices = Self.choices(params)
+        if choices.contains(where: { $0.persistence == .forSession }), let time = SessionText.duration(params) {
+            terminal.show("  For the session: \(time).\n")
+        }
+        let word = terminal.choose("Accept it?", among: choices.map(\.word), interrupt: interrupt, of: challenge)
+        guard let word else { return nil }
+        return choices.first { $0.word == word }.map { answer(shown, $0.persistence) } ?? .reject
+    }
+
+    private func answer(_ shown: ShownCertificate, _ persistence: Persistence) -> ChallengeAnswer {
+        .credential(.trust(TrustCredential(spkiSha256: shown.keyHash, persistence: persistence)))
+    }
+
+    /// Returns the possible answers: for this fetch, and for the session and permanently if the challenge allows that.
+    private static func choices(_ params: JSON) -> [(word: String, persistence: Persistence)] {
+        let allowed = (params["persistenceAllowed"]?.elements ?? []).compactMap(\.string)
+        let all: [(String, Persistence)] = [("fetch", .none), ("session", .forSession), ("always", .permanent)]
+        return all.filter { $0.1 == .none || allowed.contains($0.1.rawValue) }
     }
 }

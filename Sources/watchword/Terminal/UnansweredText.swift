@@ -1,3 +1,4 @@
+import Glibc
 import JSONText
 import WatchwordProtocol
 
@@ -43,6 +44,53 @@ enum UnansweredText {
         case .stopped: "the questions of this program are stopped (see watchword prompts list)"
         case .consentDenied: "the use of the stored login was not permitted (see watchword grants list)"
         case nil: cause.shortened
+        }
+    }
+}
+
+/// Error messages for a challenge that was not answered, without a terminal.
+enum MissingAnswer {
+    static func login(_ challenge: JSON) -> String {
+        let isRefusal = (challenge["previousFailureCount"]?.integer ?? 0) > 0
+        let what = isRefusal ? "refused the credential" : "requires a login"
+        // NTLM has no realm, and for Bearer it is optional.
+        let realm = SpaceText.realm(challenge).map { ", \"\($0)\"" } ?? ""
+        let how = (SpaceText.scheme(challenge) ?? "unknown") + realm
+        return "\(SpaceText.site(challenge)) \(what) (\(how)); no terminal available; \(advice(challenge))"
+    }
+
+    private static func advice(_ challenge: JSON) -> String {
+        let method = challenge["protectionSpace"]?["authenticationMethod"]?.string ?? ""
+        switch AuthenticationMethod(rawValue: method) {
+        case .bearer: return "run the command once at a terminal, or add --oauth2-bearer token"
+        case .httpBasic, .httpDigest, .ntlm:
+            let option = SpaceText.isProxy(challenge) ? "-x with -U" : "-u"
+            return "run the command once at a terminal, or add \(option) user:password"
+        default: return "only an agent that supports this scheme can log in"
+        }
+    }
+
+    /// Returns `nil` if no certificate was shown.
+    static func trust(_ challenge: JSON) -> String? {
+        guard let shown = ShownCertificate(challenge), let pin = Fingerprint.pin(shown.keyHash) else { return nil }
+        return "-k accepts the certificate only at a terminal; if this is the right server, add --pinnedpubkey \(pin)"
+    }
+}
+
+/// The notice while a fetch waits for another fetch. A wait for a prompt is always reported; a wait for an in-flight login is
+/// short, and reported only with `-v`.
+enum WaitNotice {
+    /// Whether standard error is a terminal.
+    static var hasReader: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// - Parameter params: The parameters of `fetch/waiting`.
+    static func text(_ params: JSON, isVerbose: Bool) -> String? {
+        let realm = SpaceText.realm(params).map { " (\($0))" } ?? ""
+        let place = SpaceText.site(params) + realm
+        switch params["for"]?.string {
+        case "question": return "waiting for the answer to another program's login prompt for \(place)"
+        case "trial" where isVerbose: return "waiting for another fetch to log in to \(place)"
+        default: return nil
         }
     }
 }

@@ -139,7 +139,8 @@ import WatchwordProtocol
         let trailers = [
             HeaderField("X-Sum", "1"), HeaderField("set-cookie", "a"), HeaderField("WWW-Authenticate", "Basic"),
         ]
-        #expect(FrontFields.trailers(HeaderBlock(trailers), to: request) == (accepts ? [HeaderField("X-Sum", "1")] : []))
+        #expect(
+            FrontFields.trailers(HeaderBlock(trailers), to: request) == (accepts ? [HeaderField("X-Sum", "1")] : []))
         let sent = try fields.response(status: 200, [HeaderField("Trailer", "X-Sum")], to: request)
         #expect(sent.contains { $0.isNamed("Trailer") } == accepts)
     }

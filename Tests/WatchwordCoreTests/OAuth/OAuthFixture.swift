@@ -96,7 +96,9 @@ struct TokenRun {
 
     mutating func reply(_ json: JSON?, status: Int = 200, _ headers: (String, String)...) {
         let fields = headers.map { HeaderField($0.0, $0.1) }
-        handle(.replied(.success(OAuthReply(status: status, headers: HeaderBlock(fields), body: json?.serialized() ?? []))))
+        handle(
+            .replied(.success(OAuthReply(status: status, headers: HeaderBlock(fields), body: json?.serialized() ?? [])))
+        )
     }
 
     mutating func failNetwork() { handle(.replied(.failure(FetchFailure(.cannotConnect, "no route")))) }

@@ -22,7 +22,7 @@ import WatchwordProtocol
         #expect {
             try FrontAddress(text)
         } throws: { error in
-            (error as? FrontAddress.Invalid)?.text.contains("write 127.0.0.1:PORT, [::1]:PORT or an absolute path")
+            (error as? Refusal)?.text.contains("write 127.0.0.1:PORT, [::1]:PORT or an absolute path")
                 == true
         }
     }
@@ -30,7 +30,7 @@ import WatchwordProtocol
     @Test func aPathHasALimitedLength() throws {
         let longest = "/" + String(repeating: "a", count: SocketLocation.longestPath - 1)
         #expect(try FrontAddress(longest) == .socket(path: longest))
-        #expect(throws: FrontAddress.Invalid.self) { try FrontAddress(longest + "a") }
-        #expect(throws: FrontAddress.Invalid.self) { try FrontAddress("/a\u{0}b") }
+        #expect(throws: Refusal.self) { try FrontAddress(longest + "a") }
+        #expect(throws: Refusal.self) { try FrontAddress("/a\u{0}b") }
     }
 }

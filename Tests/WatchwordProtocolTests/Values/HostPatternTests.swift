@@ -49,7 +49,7 @@ import WatchwordProtocol
         "10.0.0.0/8:80", "10.0.0.0:80/8", "http://10.0.0.0/8", "10.0.0.0/255.0.0.0",
     ])
     func whatIsNoNetwork(pattern: String) {
-        #expect(throws: HostPattern.Invalid.self) { try HostPattern(pattern, allowsNetworks: true) }
+        #expect(throws: Refusal.self) { try HostPattern(pattern, allowsNetworks: true) }
     }
 
     @Test(arguments: [
@@ -76,7 +76,7 @@ import WatchwordProtocol
         #expect {
             try HostPattern(text)
         } throws: { error in
-            guard let invalid = error as? HostPattern.Invalid else { return false }
+            guard let invalid = error as? Refusal else { return false }
             return invalid.text.contains(" is not a host pattern: \(reason)")
                 && invalid.text.contains("write example.com,")
         }
@@ -87,16 +87,16 @@ import WatchwordProtocol
         #expect {
             try HostPattern(text)
         } throws: { error in
-            (error as? HostPattern.Invalid)?.text.contains("secret") == false
+            (error as? Refusal)?.text.contains("secret") == false
         }
     }
 
     @Test func limitsTheLengths() throws {
         let label = String(repeating: "a", count: 63)
         #expect(throws: Never.self) { try HostPattern("\(label).example") }
-        #expect(throws: HostPattern.Invalid.self) { try HostPattern("\(label)a.example") }
+        #expect(throws: Refusal.self) { try HostPattern("\(label)a.example") }
         let name = Array(repeating: label, count: 4).joined(separator: ".")
-        #expect(throws: HostPattern.Invalid.self) { try HostPattern(name) }
+        #expect(throws: Refusal.self) { try HostPattern(name) }
         #expect(throws: Never.self) { try HostPattern(String(name.dropLast(2))) }
     }
 

@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 from rig.client import Client, password_answer
 
@@ -13,6 +14,9 @@ from .sites import USER
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
 ROOT = HERE.parents[1]
+sys.path.append(str(ROOT / "contrib"))
+from installer import building  # noqa: E402
+
 STATIC = ["-c", "release", "--static-swift-stdlib", "--disable-local-rpath"]
 LIBRARIES = {"floor_broker": ["-lcurl", "-ljansson"], "libcurl_direct": ["-lcurl"]}
 LIMIT = 900
@@ -43,7 +47,7 @@ class Bench:
 
     def built_release(self):
         for product in ["watchwordd", "watchword"]:
-            subprocess.run(["swift", "build", *STATIC, "--product", product], cwd=ROOT, check=True, timeout=3600)
+            subprocess.run(["swift", "build", *building.options("release"), "--product", product], cwd=ROOT, check=True, timeout=3600)
         return ROOT / ".build" / "release"
 
     def count(self, number, least=50):

@@ -6,16 +6,14 @@ import WatchwordProtocol
 
 struct CredentialsImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Store the logins of a netrc file or of git's credential store.",
-        discussion: """
-            A netrc file names no scheme. Its logins are stored for https, or for http with --scheme http, at the default port \
-            unless the file names one. The file is not changed; remove it when no program reads it any more. An entry that cannot be \
-            stored does not stop the import; such entries are listed at the end, and the exit status is 3.
-
-            Examples:
-              watchword credentials import ~/.netrc
-              watchword credentials import ~/.git-credentials --keep keyring
-            """)
+        "import", "Store the logins of a netrc file or of git's credential store.",
+        """
+        A netrc file names no scheme. Its logins are stored for https, or for http with --scheme http, at the default port \
+        unless the file names one. The file is not changed; remove it when no program reads it any more. An entry that cannot be \
+        stored does not stop the import; such entries are listed at the end, and the exit status is 3.
+        """,
+        examples: "watchword credentials import ~/.netrc",
+        "watchword credentials import ~/.git-credentials --keep keyring")
 
     enum Scheme: String, ExpressibleByArgument, CaseIterable {
         case https, http
@@ -61,8 +59,9 @@ struct CredentialsImportCommand: ParsableCommand {
             skipped.sort { $0.line < $1.line }
             guard skipped.isEmpty else {
                 let all = content.logins.count + content.skipped.count
-                printError("stored \(dryRun ? 0 : all - skipped.count) of \(all) logins; not these:")
-                throw ExitCode(ExitStatus.incomplete)
+                throw ExitCode(
+                    ExitStatus.incomplete,
+                    printing: "stored \(dryRun ? 0 : all - skipped.count) of \(all) logins; not these:")
             }
         } catch ClientFailure.refused(let error) where error.kind == .keyringUnavailable {
             throw refusal(

@@ -6,14 +6,12 @@ import WatchwordProtocol
 
 struct CredentialsStoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "store", abstract: "Store a user and a password before a server asks for them.",
-        discussion: """
-            Asks for the password twice at the terminal, or reads it from standard input. Starts a broker if none is running.
-
-            Examples:
-              watchword credentials store https://intranet.example --user bob
-              pass h | watchword credentials store https://h --user bob --password-stdin
-            """)
+        "store", "Store a user and a password before a server asks for them.",
+        """
+        Asks for the password twice at the terminal, or reads it from standard input. Starts a broker if none is running.
+        """,
+        examples: "watchword credentials store https://intranet.example --user bob",
+        "pass h | watchword credentials store https://h --user bob --password-stdin")
 
     enum Scheme: String, ExpressibleByArgument, CaseIterable {
         case basic, digest

@@ -7,19 +7,15 @@ import WatchwordProtocol
 
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "run",
-        abstract: "Run a program whose HTTP requests go through the broker, which logs in for it.",
-        discussion: """
-            The program uses the broker as its proxy: its environment contains http_proxy, https_proxy and the like. The proxy \
-            exists as long as the program runs, and serves only this program and its descendants. The broker logs in to the \
-            upstream proxy of its configuration, and to http servers. If the broker ends, the requests of the program fail, and if another \
-            program takes the address of the proxy then, the program is killed. Exit code and signals are those of the program; 127 means \
-            that it was not found, 126 that it cannot be run.
-
-            Examples:
-              watchword run -- pip download requests
-              watchword run -- git clone https://git.example/project
-            """)
+        "run", "Run a program whose HTTP requests go through the broker, which logs in for it.",
+        """
+        The program uses the broker as its proxy: its environment contains http_proxy, https_proxy and the like. The proxy \
+        exists as long as the program runs, and serves only this program and its descendants. The broker logs in to the \
+        upstream proxy of its configuration, and to http servers. If the broker ends, the requests of the program fail, and if another \
+        program takes the address of the proxy then, the program is killed. Exit code and signals are those of the program; 127 means \
+        that it was not found, 126 that it cannot be run.
+        """,
+        examples: "watchword run -- pip download requests", "watchword run -- git clone https://git.example/project")
 
     @OptionGroup var broker: BrokerStartOptions
 
@@ -63,8 +59,8 @@ struct RunCommand: ParsableCommand {
             }
         }
         guard error == 0 else {
-            printError("cannot run \(program): \(String(cString: strerror(error)))")
-            throw ExitCode(error == ENOENT ? 127 : 126)
+            throw ExitCode(
+                error == ENOENT ? 127 : 126, printing: "cannot run \(program): \(String(cString: strerror(error)))")
         }
         withExtendedLifetime(connection) {}
         watchword_end_like(status)
@@ -94,5 +90,41 @@ struct RunCommand: ParsableCommand {
         var pointers = texts.map { strdup($0) } + [nil]
         defer { for pointer in pointers { free(pointer) } }
         return pointers.withUnsafeMutableBufferPointer { body(UnsafePointer($0.baseAddress!)) }
+    }
+}
+
+/// The environment variables by which programs find a proxy.
+enum ProxyEnvironment {
+    /// The variables that most programs read, in both spellings: some read only one.
+    private static let names = ["http_proxy", "https_proxy", "all_proxy"]
+
+    /// Returns an environment whose programs use a proxy. The other variables, such as `no_proxy`, do not change.
+    /// - Parameters:
+    ///   - environment: entries of the form `NAME=VALUE`.
+    ///   - proxy: the URL of the proxy, with its token.
+    ///   - listen: the address of the proxy, `HOST:PORT`.
+    static func added(to environment: [String], proxy: String, _ listen: String) -> [String] {
+        var added = names.flatMap { [($0, proxy), (uppercased($0), proxy)] }
+        // Node's own fetch reads the variables only if it is told to.
+        added.append(("NODE_USE_ENV_PROXY", "1"))
+        // Java reads none of them. It cannot send the token, but the broker recognizes descendants without it.
+        let java = "JAVA_TOOL_OPTIONS"
+        let options = environment.first { $0.hasPrefix("\(java)=") }.map {
+            String($0.dropFirst(java.utf8.count + 1)) + " "
+        }
+        let (host, port) = split(listen)
+        let properties = ["http", "https"].map { "-D\($0).proxyHost=\(host) -D\($0).proxyPort=\(port)" }
+        added.append((java, (options ?? "") + properties.joined(separator: " ")))
+        let replaced = Set(added.map(\.0))
+        return environment.filter { !replaced.contains(String($0.prefix { $0 != "=" })) } + added.map { "\($0)=\($1)" }
+    }
+
+    private static func uppercased(_ name: String) -> String {
+        String(decoding: name.utf8.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }, as: UTF8.self)
+    }
+
+    private static func split(_ address: String) -> (host: Substring, port: Substring) {
+        let colon = address.lastIndex(of: ":") ?? address.endIndex
+        return (address[..<colon], address[colon...].dropFirst())
     }
 }

@@ -6,18 +6,15 @@ import WatchwordProtocol
 
 struct ServeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "serve",
-        abstract: "Serve sites to local programs by plain HTTP; the broker logs in to the sites.",
-        discussion: """
-            Prints the URL by which programs reach each site, and serves it until it is interrupted. Other users have no access, \
-            nor have web pages. With --restricted, for a container or a sandbox, each request is recorded in the audit log, and \
-            a login that the program sends itself is dropped. The program receives responses, but never a password or a token.
-
-            Examples:
-              watchword serve https://intranet.example
-              watchword serve --restricted --method GET --path /api/ --budget 1000 --listen $XDG_RUNTIME_DIR/api.sock https://api.example
-              watchword serve --restricted --listen $XDG_RUNTIME_DIR/sites/ https://api.example https://files.example
-            """)
+        "serve", "Serve sites to local programs by plain HTTP; the broker logs in to the sites.",
+        """
+        Prints the URL by which programs reach each site, and serves it until it is interrupted. Other users have no access, \
+        nor have web pages. With --restricted, for a container or a sandbox, each request is recorded in the audit log, and \
+        a login that the program sends itself is dropped. The program receives responses, but never a password or a token.
+        """,
+        examples: "watchword serve https://intranet.example",
+        "watchword serve --restricted --method GET --path /api/ --budget 1000 --listen $XDG_RUNTIME_DIR/api.sock https://api.example",
+        "watchword serve --restricted --listen $XDG_RUNTIME_DIR/sites/ https://api.example https://files.example")
 
     @Option(
         help: ArgumentHelp(
@@ -136,7 +133,7 @@ struct ServeCommand: ParsableCommand {
     }
 
     private func address(_ text: String) throws -> FrontAddress {
-        do throws(FrontAddress.Invalid) { return try FrontAddress(text) } catch {
+        do throws(Refusal) { return try FrontAddress(text) } catch {
             throw ValidationError("--listen: \(error.text)")
         }
     }

@@ -6,16 +6,13 @@ import WatchwordProtocol
 
 struct LogCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "log", abstract: "Show the audit log.",
-        discussion: """
-            Reads the files that the broker writes; no broker has to be running. Times are local, and with --json in UTC. The \
-            log contains no secrets, and only scheme, host and port of a URL.
-
-            Examples:
-              watchword log --since 2h
-              watchword log --follow
-              watchword log --json | jq 'select(.kind == "credentialRefused")'
-            """)
+        "log", "Show the audit log.",
+        """
+        Reads the files that the broker writes; no broker has to be running. Times are local, and with --json in UTC. The \
+        log contains no secrets, and only scheme, host and port of a URL.
+        """,
+        examples: "watchword log --since 2h", "watchword log --follow",
+        "watchword log --json | jq 'select(.kind == \"credentialRefused\")'")
 
     @Flag(help: "Show new records until Ctrl-C; without --lines or --since, the last 10 records first.")
     var follow = false

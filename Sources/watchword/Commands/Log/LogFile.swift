@@ -45,7 +45,7 @@ struct LogFolder {
 
     /// Returns `nil` if neither $XDG_STATE_HOME nor $HOME is set.
     init?() {
-        guard let path = StateLocation.folder(environment: { name in getenv(name).map { String(cString: $0) } })
+        guard let path = StateLocation.folder(environment: Environment.text)
         else { return nil }
         self.path = path
     }

@@ -23,41 +23,49 @@ enum LogText {
     }
 
     private static func what(_ event: JSON) -> String {
-        let (site, user, source) = (site(event), user(event), source(event))
+        /// A member of the record after these words; empty if it is missing.
+        func text(_ words: String, _ member: String) -> String {
+            event[member]?.string.map { words + $0.shortened } ?? ""
+        }
+        let (site, user, source) = (site(event), text(" as ", "user"), source(event))
+        let login = "a login for \(site)\(user)"
+        let (place, reason) = (text(" in the ", "source"), text(": ", "reason"))
+        let scope = event["origin"]?.string.map { " for \(DisplayURL.origin($0))" } ?? ""
+        let program = event["program"]?.string.map { " of \"\($0.shortened)\"" } ?? ""
+        let subject = (event["subject"]?.string ?? "?").shortened(to: 300)
+        let (action, count) = ((event["action"]?.string ?? "?").shortened, event["count"]?.integer)
         switch event["kind"]?.string {
-        case "credentialUsed": return "used a login for \(site)\(user)\(source)"
+        case "credentialUsed": return "used \(login)\(source)"
         case "credentialRefused": return "was refused by \(site)\(user)\(source)"
         case "certificateUsed": return "presented a client certificate to \(site)\(source)"
         case "certificateRefused": return "presented a client certificate that \(site) refused\(source)"
         case "trustAccepted": return "accepted the certificate of \(site)\(persistence(event))\(source)"
-        case "challengeAsked": return "\(asked(event)) about \(site)"
-        case "challengeAnswered":
-            return "got the answer \"\((event["action"]?.string ?? "?").shortened)\" about \(site), \(answerer(event))"
-        case "challengeUnanswered":
-            return "got no answer about \(site)\(reason(event))"
-        case "consentAsked":
-            return "wants to use a login for \(site)\(user)\(source); \(who(event["agent"])) was asked"
-        case "consentAnswered": return "\(consent(event)) a login for \(site)\(user)\(source)\(consenter(event))"
-        case "promptAsked": return "showed a prompt\(program(event)) through \(who(event["agent"]))"
+        case "challengeAsked":
+            let asked = event["by"]?.string == "agent" ? "caused a question to \(who(event["agent"]))" : "was asked"
+            return "\(asked) about \(site)"
+        case "challengeAnswered": return "got the answer \"\(action)\" about \(site), \(answerer(event))"
+        case "challengeUnanswered": return "got no answer about \(site)\(reason)"
+        case "consentAsked": return "wants to use \(login)\(source); \(who(event["agent"])) was asked"
+        case "consentAnswered": return "\(consent(event)) \(login)\(source)\(consenter(event))"
+        case "promptAsked": return "showed a prompt\(program) through \(who(event["agent"]))"
         case "promptAnswered":
             let agent = event["agent"].map { ", from \(who($0))" } ?? ""
-            return "\(promptAnswer(event)) to its prompt\(program(event))\(agent)\(reason(event))"
-        case "grantRevoked": return "revoked \(counted(event["count"]?.integer ?? 0, "grant"))"
-        case "promptsStopped": return "stopped the questions of \(subject(event))"
-        case "promptsResumed": return "resumed the questions of \(subject(event))"
-        case "credentialStored": return "stored a login for \(site)\(user)\(place(event))"
-        case "credentialForgotten": return "forgot a login for \(site)\(user)\(place(event))"
-        case "credentialDefaultChanged": return "changed the default login for \(site)\(user)\(place(event))"
-        case "credentialHandedOut": return "received the secret of a login for \(site)\(user)\(source)"
-        case "sessionCleared": return "cleared the session\(scope(event))\(count(event))\(reason(event))"
+            return "\(promptAnswer(event)) to its prompt\(program)\(agent)\(reason)"
+        case "grantRevoked": return "revoked \(counted(count ?? 0, "grant"))"
+        case "promptsStopped": return "stopped the questions of \(subject)"
+        case "promptsResumed": return "resumed the questions of \(subject)"
+        case "credentialStored": return "stored \(login)\(place)"
+        case "credentialForgotten": return "forgot \(login)\(place)"
+        case "credentialDefaultChanged": return "changed the default login for \(site)\(user)\(place)"
+        case "credentialHandedOut": return "received the secret of \(login)\(source)"
+        case "sessionCleared":
+            return "cleared the session\(scope)\(count.map { ", \(counted($0, "login"))" } ?? "")\(reason)"
         case "locked": return "locked the broker"
         case "unlocked": return "unlocked the broker"
-        case "denied": return "was denied\(scope(event))\(reason(event))"
+        case "denied": return "was denied\(scope)\(reason)"
         case "frontRequest":
-            let method = (event["action"]?.string ?? "?").shortened
-            let verb = event["reason"] == nil ? "sent" : "was refused"
-            return "\(verb) \(method) through a front\(scope(event))\(reason(event))"
-        case "eventsLost": return "could not write \(counted(event["count"]?.integer ?? 0, "event")) to this log"
+            return "\(reason.isEmpty ? "sent" : "was refused") \(action) through a front\(scope)\(reason)"
+        case "eventsLost": return "could not write \(counted(count ?? 0, "event")) to this log"
         case let other: return "caused an event unknown to this version: \((other ?? "?").shortened)"
         }
     }
@@ -73,8 +81,6 @@ enum LogText {
         return "the \(SpaceText.site(event))\(space)\(way)"
     }
 
-    private static func user(_ event: JSON) -> String { event["user"]?.string.map { " as \($0.shortened)" } ?? "" }
-
     private static func source(_ event: JSON) -> String {
         let source = event["source"]?.string
         if let words = StoredSource.words(source) { return ", \(words)" }
@@ -88,22 +94,12 @@ enum LogText {
         }
     }
 
-    private static func subject(_ event: JSON) -> String { (event["subject"]?.string ?? "?").shortened(to: 300) }
-
-    private static func place(_ event: JSON) -> String {
-        event["source"]?.string.map { " in the \($0.shortened)" } ?? ""
-    }
-
     private static func persistence(_ event: JSON) -> String {
         switch event["persistence"]?.string {
         case "forSession": " for the session"
         case "permanent": " permanently"
         default: " for one fetch"
         }
-    }
-
-    private static func asked(_ event: JSON) -> String {
-        event["by"]?.string == "agent" ? "caused a question to \(who(event["agent"]))" : "was asked"
     }
 
     private static func answerer(_ event: JSON) -> String {
@@ -131,11 +127,6 @@ enum LogText {
         }
     }
 
-    /// The program of a prompt, which its client has named.
-    private static func program(_ event: JSON) -> String {
-        event["program"]?.string.map { " of \"\($0.shortened)\"" } ?? ""
-    }
-
     private static func promptAnswer(_ event: JSON) -> String {
         switch event["action"]?.string {
         case "answer": "got an answer"
@@ -145,13 +136,4 @@ enum LogText {
         }
     }
 
-    private static func scope(_ event: JSON) -> String {
-        event["origin"]?.string.map { " for \(DisplayURL.origin($0))" } ?? ""
-    }
-
-    private static func count(_ event: JSON) -> String {
-        event["count"]?.integer.map { ", \(counted($0, "login"))" } ?? ""
-    }
-
-    private static func reason(_ event: JSON) -> String { event["reason"]?.string.map { ": \($0.shortened)" } ?? "" }
 }

@@ -53,16 +53,12 @@ enum Verbose {
         guard let method = json["authenticationMethod"]?.string else { return nil }
         let user = json["user"]?.string.map { " as \"\(shown($0))\"" } ?? ""
         let source = (json["source"]?.string).map { " (\(StoredSource.words($0) ?? sources[$0] ?? $0))" }
-        return (schemes[method] ?? method) + user + source.orEmpty
+        let name = method == "other" ? "another scheme" : SpaceText.schemes[method] ?? method
+        return name + user + (source ?? "")
     }
 
     /// Returns the complete text, with terminal control characters replaced.
     private static func shown(_ text: String) -> String { text.shortened(to: .max) }
-
-    private static let schemes = [
-        "httpBasic": "Basic", "httpDigest": "Digest", "ntlm": "NTLM", "negotiate": "Negotiate", "bearer": "Bearer",
-        "other": "another scheme",
-    ]
 
     private static let sources = [
         "explicit": "from the command line", "url": "from the URL", "client": "typed at the terminal",
@@ -97,8 +93,4 @@ enum Verbose {
         // The broker has already redacted logins, except for their scheme.
         field.value.hasSuffix("[redacted]") ? field.value : "[redacted]"
     }
-}
-
-extension Optional where Wrapped == String {
-    fileprivate var orEmpty: String { self ?? "" }
 }

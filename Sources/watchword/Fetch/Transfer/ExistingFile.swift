@@ -61,7 +61,82 @@ struct ExistingFile: Equatable {
     }
 
     private static func refusal(_ path: String, _ problem: String) -> ExitCode {
-        printError("cannot resume \(path): \(problem); remove it, or use -o in a directory of your own")
-        return ExitCode(ExitStatus.writeError)
+        return ExitCode(
+            ExitStatus.writeError,
+            printing: "cannot resume \(path): \(problem); remove it, or use -o in a directory of your own")
+    }
+}
+
+/// A file that a complete response replaces. The new file gets its owner and permissions, as if the old one were overwritten.
+///
+/// Owner and permissions are read once, before the fetch, so that a file planted later has no effect.
+struct ReplacedFile {
+    private let facts: stat
+
+    /// Returns `nil` if the file does not exist.
+    /// - Throws: `ExitCode`, after a message, if the file is not writable, or if another user may have planted it in a
+    ///   directory that others can write to. In a sticky directory the kernel refuses this too (proc(5), protected_regular).
+    init?(_ path: String) throws {
+        var (facts, folder) = (stat(), stat())
+        guard lstat(path, &facts) == 0 else { return nil }
+        guard access(path, W_OK) == 0 else { throw ResponseOutput.notWritable(path) }
+        let name = String(ResponseOutput.folder(of: path))
+        if stat(name.isEmpty ? "." : name, &folder) == 0, Self.isPlanted(owner: facts.st_uid, in: folder) {
+            throw ExitCode(
+                ExitStatus.writeError,
+                printing: "cannot write \(path): it belongs to user \(facts.st_uid); remove it, or choose another file")
+        }
+        self.facts = facts
+    }
+
+    /// Whether others can write to the directory, and neither its owner nor this user owns the file.
+    private static func isPlanted(owner: uid_t, in folder: stat) -> Bool {
+        let isForAll = folder.st_mode & 0o002 != 0 || folder.st_mode & S_ISVTX != 0 && folder.st_mode & 0o020 != 0
+        return isForAll && owner != geteuid() && owner != folder.st_uid
+    }
+
+    /// Makes the incomplete file accessible to this user only.
+    func restrict(_ descriptor: Int32) { fchmod(descriptor, facts.st_mode & 0o700 | 0o200) }
+
+    /// Applies the owner and permissions to the complete file.
+    func apply(to descriptor: Int32) {
+        _ = fchown(descriptor, facts.st_uid, facts.st_gid)
+        fchmod(descriptor, facts.st_mode & 0o777)
+    }
+}
+
+/// A device or pipe. Output is written to it directly, whereas a regular file is replaced.
+enum SpecialFile {
+    /// Opens the file for writing. Refuses a named pipe of another user, who could read the response from it.
+    static func open(_ name: String) throws -> Int32 {
+        var facts = stat()
+        if stat(name, &facts) == 0, isStrange(ExistingFile(facts), isUnidentified: isUnidentified(facts)) {
+            throw ExitCode(
+                ExitStatus.writeError,
+                printing:
+                    "cannot write \(name): it is a pipe of user \(facts.st_uid); remove it, or choose another file")
+        }
+        let descriptor = Glibc.open(name, O_WRONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw ResponseOutput.notWritable(name) }
+        var opened = stat()
+        guard fstat(descriptor, &opened) == 0, opened.st_ino == facts.st_ino, opened.st_dev == facts.st_dev else {
+            close(descriptor)
+            errno = ESTALE
+            throw ResponseOutput.notWritable(name)
+        }
+        return descriptor
+    }
+
+    static func isStrange(_ file: ExistingFile, isUnidentified: Bool) -> Bool {  // guard: planted-pipe
+        file.mode & S_IFMT == S_IFIFO && !isUnidentified && !file.isTrusted(by: geteuid())
+    }
+
+    /// Whether the file is an anonymous pipe, such as `/dev/stdout` in a pipeline. Such a pipe is on the same file system as one
+    /// that pipe(2) creates now.
+    private static func isUnidentified(_ facts: stat) -> Bool {
+        var (ends, own): ([Int32], stat) = ([-1, -1], stat())
+        guard pipe(&ends) == 0 else { return false }
+        defer { for end in ends { close(end) } }
+        return fstat(ends[0], &own) == 0 && own.st_dev == facts.st_dev
     }
 }

@@ -38,8 +38,9 @@ final class PartialFile {
             guard let (descriptor, facts) = try ExistingFile.open(path, O_RDWR | O_CREAT) else { continue }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 close(descriptor)
-                printError("another fetch is writing \(path); wait for it, or use another name")
-                throw ExitCode(ExitStatus.writeError)
+                throw ExitCode(
+                    ExitStatus.writeError,
+                    printing: "another fetch is writing \(path); wait for it, or use another name")
             }
             // Between open and flock another fetch may have renamed the file.
             var (now, named) = (stat(), stat())

@@ -67,10 +67,11 @@ final class ResponseOutput {
             var (link, facts) = ([CChar](repeating: 0, count: Int(PATH_MAX)), stat())
             guard lstat(name, &facts) == 0, facts.st_mode & S_IFMT == S_IFLNK else { return name }
             guard ExistingFile(facts).isTrusted(by: geteuid()) else {
-                printError(
-                    "cannot write \(name): it is a symbolic link of user \(facts.st_uid); remove it, or choose another file"
+                throw ExitCode(
+                    ExitStatus.writeError,
+                    printing:
+                        "cannot write \(name): it is a symbolic link of user \(facts.st_uid); remove it, or choose another file"
                 )
-                throw ExitCode(ExitStatus.writeError)
             }
             let count = readlink(name, &link, link.count)
             guard count > 0 else { return name }
@@ -150,15 +151,15 @@ final class ResponseOutput {
             path += folder + "/"
             // curl uses the same permissions.
             if mkdir(path, 0o750) != 0 && errno != EEXIST {
-                printError("cannot create directory \(path): \(String(cString: strerror(errno)))")
-                throw ExitCode(ExitStatus.writeError)
+                throw ExitCode(
+                    ExitStatus.writeError,
+                    printing: "cannot create directory \(path): \(String(cString: strerror(errno)))")
             }
         }
     }
 
     static func notWritable(_ name: String) -> ExitCode {
-        printError("cannot write \(name): \(String(cString: strerror(errno)))")
-        return ExitCode(ExitStatus.writeError)
+        return ExitCode(ExitStatus.writeError, printing: "cannot write \(name): \(String(cString: strerror(errno)))")
     }
 
     func failure() -> ExitCode {
@@ -166,5 +167,23 @@ final class ResponseOutput {
         // A reader may close the pipe early, as head(1) does, without an error message.
         if error != EPIPE { printError("cannot write the response: \(String(cString: strerror(error)))") }
         return ExitCode(ExitStatus.writeError)
+    }
+}
+
+/// The file of `-D`, which receives the headers of all URLs of the command.
+final class HeaderFile {
+    private let name: String
+    private var written: [UInt8] = []
+
+    /// - Parameter name: `-` is standard output.
+    init(_ name: String) { self.name = name }
+
+    func add(_ header: [UInt8]) throws {
+        if name == "-" { return try ResponseOutput.standardOutput().write(header) }
+        let file = try ResponseOutput(file: name, createsFolders: false)
+        written += header
+        // A device or pipe has received the previous headers already.
+        try file.write(ResponseOutput.isSpecial(name) ? header : written)
+        try file.finish()
     }
 }

@@ -32,8 +32,9 @@ struct Resumption {
             (offset, isFixed) = (validator == nil ? 0 : part?.sizeBytes ?? 0, false)
         case .atByte(let byte):
             if let part, part.sizeBytes < byte {
-                printError("\(part.path) ends before byte \(byte); resume at its end with -C -")
-                throw ExitCode(ExitStatus.badResume)
+                throw ExitCode(
+                    ExitStatus.badResume, printing: "\(part.path) ends before byte \(byte); resume at its end with -C -"
+                )
             }
             (offset, isFixed) = (byte, true)
         }

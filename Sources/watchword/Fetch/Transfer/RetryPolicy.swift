@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import WatchwordProtocol
 
 /// Whether and when to retry a failed fetch (`--retry` and related options).
@@ -89,4 +90,47 @@ struct RetryOptions: ParsableArguments {
 
     /// Returns `nil` for 0, which means no value, as in curl.
     private static func time(_ seconds: Double) -> Duration? { seconds > 0 ? .seconds(seconds) : nil }
+}
+
+/// Counts the retries of one transfer for its retry policy.
+struct RetryCount {
+    private let policy: RetryPolicy
+    private let isRepeatable: Bool
+    private let start = ContinuousClock.now
+    private var hasStarted = false
+    private(set) var count = 0
+
+    init(_ item: FetchItem) { (policy, isRepeatable) = (item.retry, item.content?.isRepeatable ?? true) }
+
+    /// Records an attempt. Returns whether there was an earlier one.
+    mutating func recordAttempt() -> Bool {
+        defer { hasStarted = true }
+        return hasStarted
+    }
+
+    mutating func recordRetry() { count += 1 }
+
+    /// Returns the pause before a retry; `nil` if the attempt is not repeated.
+    func pause(after outcome: RetryPolicy.Outcome) -> Duration? {
+        policy.pause(after: outcome, retries: count, elapsed: .now - start, isRepeatable: isRepeatable)
+    }
+
+    func pause(after head: ReportedHead?) -> Duration? {
+        let wish = HTTPDate.retryAfter(head?.headers.firstValue(of: "Retry-After"), now: time(nil))
+        return pause(after: .response(status: head?.status ?? 0, retryAfter: wish))
+    }
+}
+
+extension HTTPDate {
+    /// 365 days, in seconds.
+    private static let longestDelay = 86_400 * 365
+
+    /// Returns the delay that `Retry-After` requests, in seconds or as a date (RFC 9110 section 10.2.3), but at most 365 days.
+    static func retryAfter(_ text: String?, now: Int) -> Duration? {
+        guard let text else { return nil }
+        if text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            return text.isEmpty ? nil : .seconds(min(Int(text) ?? longestDelay, longestDelay))
+        }
+        return seconds(text).map { .seconds(min(max(0, $0 - now), longestDelay)) }
+    }
 }
