@@ -48,14 +48,14 @@ def test_every_schema_is_valid():
 
 def test_the_documents_methods_of_the_broker_are_those_of_the_source():
     """For the methods of clients see Tests/BrokerTests/MethodTableTests.swift."""
-    source = (PROTOCOL.parent / "Sources/WatchwordProtocol/Messages/BrokerMethodName.swift").read_text()
-    cases = " ".join(re.findall(r"case (.*\n)", source))
+    source = (PROTOCOL.parent / "Sources/WatchwordProtocol/Methods/Method.swift").read_text()
+    cases = " ".join(re.findall(r"case (.*\n)", source.partition("enum BrokerMethodName")[2].partition("}")[0]))
     names = {quoted or bare for bare, quoted in re.findall(r'(\w+)(?: = "([^"]+)")?(?=,|\n)', cases)}
     assert names == set(schemas.methods("brokerToClient"))
 
 
 def test_every_error_is_listed_once_with_the_sources_number():
-    source = (PROTOCOL.parent / "Sources/WatchwordProtocol/RPC/ErrorKind.swift").read_text()
+    source = (PROTOCOL.parent / "Sources/WatchwordProtocol/RPC/RPCError.swift").read_text()
     entries = re.findall(r"case \.(\w+): \((-?\d+), \.(\w+)", source)
     assert sorted(entries) == sorted((error["kind"], str(error["code"]), error["retry"]) for error in ERRORS)
     specification = (PROTOCOL / "SPECIFICATION.md").read_text()
