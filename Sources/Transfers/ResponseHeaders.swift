@@ -94,10 +94,9 @@ struct ResponseHeaders {
         } else if text.isEmpty {
             isComplete = true
         } else if isComplete {
-            Self.append(line, text, to: &trailers)
+            _ = Self.append(line, text, to: &trailers)
         } else {
-            hasHiddenField = hasHiddenField || line.first?.isBlank == false && Self.isHidden(text)
-            Self.append(line, text, to: &fields)
+            hasHiddenField = Self.append(line, text, to: &fields) || hasHiddenField
         }
         return true
     }
@@ -112,24 +111,22 @@ struct ResponseHeaders {
         fields.reserve(bytes: Self.usualBytes, fields: Self.usualFields)
     }
 
-    /// Whether libcurl does not recognize a field that it reads, because of a blank before the colon. From other fields the blank is
-    /// removed (RFC 9112 section 5.1).
-    private static func isHidden(_ text: UnsafeRawBufferPointer) -> Bool {
-        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > 0, text[colon - 1].isBlank else {
-            return false
-        }
-        let name = String(header: text.part(..<colon).trimmed)
-        return readByLibcurl.contains { $0.equalsIgnoringASCIICase(name) }
-    }
-
+    /// Appends the field of a line, or a folded line (RFC 9112 section 5.2). Returns whether libcurl does not recognize a field that
+    /// it reads, because of a blank before the colon. From other fields the blank is removed (RFC 9112 section 5.1).
     private static func append(
         _ line: UnsafeRawBufferPointer, _ text: UnsafeRawBufferPointer, to fields: inout HeaderBlock
-    ) {
-        if let first = line.first, first.isBlank, !fields.isEmpty {
+    ) -> Bool {
+        let isIndented = line.first?.isBlank == true
+        if isIndented, !fields.isEmpty {
             fields.continueLast(with: text)
-        } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
-            fields.append(name: text.part(..<colon).trimmed, value: text.part((colon + 1)...).trimmed)
+            return false
         }
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        let name = text.part(..<colon).trimmed
+        fields.append(name: name, value: text.part((colon + 1)...).trimmed)
+        guard name.count < colon, !name.isEmpty, !isIndented else { return false }
+        let text = String(header: name)
+        return readByLibcurl.contains { $0.equalsIgnoringASCIICase(text) }
     }
 
     /// The three digits after the version (RFC 9112 section 4).

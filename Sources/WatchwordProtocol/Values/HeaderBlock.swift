@@ -17,9 +17,9 @@ public struct HeaderBlock: Sendable, Equatable {
     public init(_ fields: some Sequence<HeaderField>) {
         for field in fields {
             bytes += field.name.headerBytes
-            places.append(Place(name: bytes.count, value: bytes.count))
+            let end = bytes.count
             bytes += field.value.headerBytes
-            places[places.count - 1].value = bytes.count
+            places.append(Place(name: end, value: bytes.count))
         }
     }
 
