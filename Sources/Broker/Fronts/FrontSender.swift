@@ -26,7 +26,7 @@ final class FrontSender {
     ) {
         let announced = received.headers.firstValue(of: "Content-Length").flatMap { Int($0) }
         // The protocol that the origin has chosen among those of the request.
-        let protocols = received.headers.filter { received.status == 101 && $0.isNamed("Upgrade") }
+        let protocols = received.status == 101 ? received.headers.values(of: "Upgrade") : []
         let hasNoBody = answer.request.method == "HEAD" || received.status == 304
         // A body in chunks may be followed by trailers.
         let isChunked = received.headers.contains("Transfer-Encoding")
@@ -35,7 +35,8 @@ final class FrontSender {
                 isChunked ? nil : received.body.count
             }
         let response = FrontResponse(
-            status: received.status, reason: received.reason, headers: headers + protocols, length: length,
+            status: received.status, reason: received.reason,
+            headers: headers + protocols.map { HeaderField("Upgrade", $0) }, length: length,
             to: answer.request, keepsAlive: keepsAlive)
         answer.response = response
         answer.link.send(response.bytes)

@@ -29,11 +29,12 @@ final class OAuthGrantStore {
     func find(
         _ key: OAuthGrant.Key, of owner: ClientTag?, mayAsk: Bool, completion: @escaping @Sendable (OAuthGrant?) -> Void
     ) {
-        let source = session.use(key, of: owner, hasKeyring: hasKeyring, now: keyring.context.now)
-        guard case .keyring(let kept) = source, let port = keyring.port else {
-            if case .session(let grant) = source { completion(grant) }
-            return
+        let kept: OAuthGrant?
+        switch session.use(key, of: owner, hasKeyring: hasKeyring, now: keyring.context.now) {
+        case .session(let grant): return completion(grant)
+        case .keyring(let grant): kept = grant
         }
+        guard let port = keyring.port else { return completion(kept) }
         let desk = keyring.reference
         port.search([OAuthGrant.attributes(of: key)], withSecrets: true) { result in
             guard case .success(let items) = result else { return completion(kept) }
