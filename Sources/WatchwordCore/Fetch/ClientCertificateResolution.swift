@@ -13,14 +13,14 @@ struct ClientCertificateResolution: Sendable {
     // MARK: Before a connection
 
     /// Prepares a new hop. A decision made for this fetch applies only while the origin stays the same.
-    mutating func enter(from previous: Origin?, _ hopState: HopState, _ context: FetchContext) {
-        let before = previous == hopState.chain.origin ? decision : .undecided
+    mutating func enter(from previous: Origin?, _ hop: HopState, _ context: FetchContext) {
+        let before = previous == hop.chain.origin ? decision : .undecided
         decision = .undecided
-        guard hopState.chain.isSecure else { return }
+        guard hop.chain.isSecure else { return }
         if before.appliesToFetchOnly {
             decision = before
-        } else if !hopState.asksFirst(in: hopState.space(.clientCertificate)),
-            let known = remembered(hopState, context), isConsented(known.partition, hopState, context)
+        } else if !hop.asksFirst(in: hop.space(.clientCertificate)),
+            let known = remembered(hop, context), isConsented(known.partition, hop, context)
         {
             decision = .certificate(known.certificate, .session)
         }
@@ -28,32 +28,32 @@ struct ClientCertificateResolution: Sendable {
 
     /// Drops a remembered certificate that may no longer be used: it was forgotten or replaced, the broker was locked,
     /// or consent is missing.
-    mutating func refresh(_ hopState: HopState, _ context: FetchContext) {
+    mutating func refresh(_ hop: HopState, _ context: FetchContext) {
         // The person was asked about another server.
         if case .certificate(_, .agent) = decision,
-            steering != hopState.steering(to: hopState.server)
+            steering != hop.steering(to: hop.server)
         {
             decision = .undecided
         }
         guard case .certificate(let shown, .session) = decision else { return }
-        let known = remembered(hopState, context)
-        let isCurrent = known.map { $0.certificate == shown && isConsented($0.partition, hopState, context) }
+        let known = remembered(hop, context)
+        let isCurrent = known.map { $0.certificate == shown && isConsented($0.partition, hop, context) }
         if isCurrent != true { decision = .undecided }
     }
 
     /// Whether to abort the handshake if the server requests a certificate, so that the fetch can choose or ask for
     /// one.
-    func refusesRequest(_ hopState: HopState) -> Bool {
+    func refusesRequest(_ hop: HopState) -> Bool {
         guard decision == .undecided else { return false }
-        if hasOwn(hopState) { return true }
-        return mayShow(hopState) && hopState.nextRespondent(after: [], in: hopState.space(.clientCertificate)) != nil
+        if hasOwn(hop) { return true }
+        return mayShow(hop) && hop.nextRespondent(after: [], in: hop.space(.clientCertificate)) != nil
     }
 
     /// Whether the challenge may propose the remembered certificate. A program that needs consent is offered only the
     /// certificates of its own partition.
-    func proposes(_ hopState: HopState, _ context: FetchContext) -> Bool {
-        let access = hopState.intent.access
-        return remembered(hopState, context).map {
+    func proposes(_ hop: HopState, _ context: FetchContext) -> Bool {
+        let access = hop.intent.access
+        return remembered(hop, context).map {
             access.subject == nil || $0.partition == access.certificatePartition
         }
             ?? false
@@ -61,45 +61,45 @@ struct ClientCertificateResolution: Sendable {
 
     /// Returns the remembered certificate that this fetch may send, and its partition.
     func remembered(
-        _ hopState: HopState, _ context: FetchContext
+        _ hop: HopState, _ context: FetchContext
     ) -> (certificate: CertificateCredential, partition: Partition?)? {
-        let space = hopState.space(.clientCertificate)
-        guard hopState.allowsStorageNow(for: space, context), mayShow(hopState), !hasOwn(hopState),
-            !hopState.consent.isCertificateRefused(at: hopState.server)
+        let space = hop.space(.clientCertificate)
+        guard hop.allowsStorageNow(for: space, context), mayShow(hop), !hasOwn(hop),
+            !hop.consent.isCertificateRefused(at: hop.server)
         else {
             return nil
         }
-        for part in hopState.intent.access.readableForCertificates {
-            let known = context.decisions.certificate(at: hopState.chain.origin, owner: part)
-            if let known, !hopState[hopState.server].hasRefused(known) { return (known, part) }
+        for part in hop.intent.access.readableForCertificates {
+            let known = context.decisions.certificate(at: hop.chain.origin, owner: part)
+            if let known, !hop[hop.server].hasRefused(known) { return (known, part) }
         }
         return nil
     }
 
     /// Whether the fetch supplies its own certificate for this origin; no other one is sent then.
-    private func hasOwn(_ hopState: HopState) -> Bool {
-        hopState.intent.plan.certificate != nil && hopState.chain.origin == hopState.intent.plan.url.origin
+    private func hasOwn(_ hop: HopState) -> Bool {
+        hop.intent.plan.certificate != nil && hop.chain.origin == hop.intent.plan.url.origin
     }
 
-    private func mayShow(_ hopState: HopState) -> Bool {
-        hopState.intent.plan.methods?.contains(.clientCertificate) ?? true
+    private func mayShow(_ hop: HopState) -> Bool {
+        hop.intent.plan.methods?.contains(.clientCertificate) ?? true
     }
 
-    private func isConsented(_ partition: Partition?, _ hopState: HopState, _ context: FetchContext) -> Bool {
-        let use = hopState.consent.use(ofCertificateIn: partition, at: hopState.server)
-        return hopState.consent.isConsented(use, context)
+    private func isConsented(_ partition: Partition?, _ hop: HopState, _ context: FetchContext) -> Bool {
+        let use = hop.consent.use(ofCertificateIn: partition, at: hop.server)
+        return hop.consent.isConsented(use, context)
     }
 
     private func confirm(
-        _ partition: Partition?, _ question: Question, _ hopState: inout HopState, _ context: inout FetchContext
+        _ partition: Partition?, _ question: Question, _ hop: inout HopState, _ context: inout FetchContext
     ) -> Resolution? {
-        let use = hopState.consent.use(ofCertificateIn: partition, at: hopState.server)
-        return use.flatMap { hopState.confirm($0, of: .session, question, &context) }
+        let use = hop.consent.use(ofCertificateIn: partition, at: hop.server)
+        return use.flatMap { hop.confirm($0, of: .session, question, &context) }
     }
 
     /// Returns the server's last certificate request in this fetch; an empty one if there was none.
-    func request(_ hopState: HopState) -> ClientCertificateRequest {
-        hopState[hopState.server].certificateRequest ?? ClientCertificateRequest(distinguishedNames: [])
+    func request(_ hop: HopState) -> ClientCertificateRequest {
+        hop[hop.server].certificateRequest ?? ClientCertificateRequest(distinguishedNames: [])
     }
 
     /// Whether the certificate or its key is a file or token of the user that this client may not name. PEM text is
@@ -113,83 +113,83 @@ struct ClientCertificateResolution: Sendable {
 
     /// Records in the audit log that the next request presents the certificate, unless the last such record is of the
     /// same certificate and origin.
-    mutating func recordUse(_ hopState: HopState, _ context: inout FetchContext) {
-        guard case .certificate(_, let source) = decision, auditedAt != hopState.chain.origin else { return }
-        auditedAt = hopState.chain.origin
-        hopState.audit(.certificateUsed, hopState.space(.clientCertificate), nil, source, nil, &context)
+    mutating func recordUse(_ hop: HopState, _ context: inout FetchContext) {
+        guard case .certificate(_, let source) = decision, auditedAt != hop.chain.origin else { return }
+        auditedAt = hop.chain.origin
+        hop.audit(.certificateUsed, hop.space(.clientCertificate), nil, source, nil, &context)
     }
 
     // MARK: Questions
 
     mutating func choose(
-        _ question: Question, _ hopState: inout HopState, _ context: inout FetchContext
+        _ question: Question, _ hop: inout HopState, _ context: inout FetchContext
     ) -> Resolution {
-        if let own = hopState.intent.plan.certificate, hopState.chain.origin == hopState.intent.plan.url.origin,
-            !hopState[hopState.server].hasRefused(own)
+        if let own = hop.intent.plan.certificate, hop.chain.origin == hop.intent.plan.url.origin,
+            !hop[hop.server].hasRefused(own)
         {
-            return show(own, .explicit, question, &hopState, &context)
+            return show(own, .explicit, question, &hop, &context)
         }
-        let space = hopState.space(.clientCertificate)
+        let space = hop.space(.clientCertificate)
         let isAbandoned = question.declined.isAbandoned
-        if !isAbandoned, let consultation = hopState.nextConsultation(for: space, context) {
+        if !isAbandoned, let consultation = hop.nextConsultation(for: space, context) {
             return .consult(consultation, question)
         }
-        let known = remembered(hopState, context)
-        if let known, !isAbandoned, !hopState.asksFirst(in: space, after: question.declined) {
-            return confirm(known.partition, question, &hopState, &context)
-                ?? show(known.certificate, .session, question, &hopState, &context)
+        let known = remembered(hop, context)
+        if let known, !isAbandoned, !hop.asksFirst(in: space, after: question.declined) {
+            return confirm(known.partition, question, &hop, &context)
+                ?? show(known.certificate, .session, question, &hop, &context)
         }
-        guard let respondent = hopState.nextRespondent(after: question.declined, in: space) else {
+        guard let respondent = hop.nextRespondent(after: question.declined, in: space) else {
             return .endUnanswered(question)
         }
-        let key = hopState.queueKey(for: space, .find, context)
-        guard hopState.leases.take(key, &context) else { return .wait(question, .queue(key)) }
+        let key = hop.queueKey(for: space, .find, context)
+        guard hop.leases.take(key, &context) else { return .wait(question, .queue(key)) }
         return .ask(question, respondent, nil)
     }
 
     mutating func answered(
-        _ answer: ChallengeAnswer, by respondent: Respondent, _ question: Question, _ hopState: inout HopState,
+        _ answer: ChallengeAnswer, by respondent: Respondent, _ question: Question, _ hop: inout HopState,
         _ context: inout FetchContext
     ) -> Resolution {
         guard case .credential(let credential) = answer else {
-            hopState.leases.release(
+            hop.leases.release(
                 answer == .reject ? .rejected(by: respondent) : .proceed, answeredBy: respondent, .connection, &context)
-            return continueWithout(question, &hopState, &context)
+            return continueWithout(question, &hop, &context)
         }
         if credential == .proposed {
-            guard let known = remembered(hopState, context) else {
+            guard let known = remembered(hop, context) else {
                 return .ask(question, respondent, .nothingProposed)
             }
-            return confirm(known.partition, question, &hopState, &context)
-                ?? show(known.certificate, .session, question, &hopState, &context)
+            return confirm(known.partition, question, &hop, &context)
+                ?? show(known.certificate, .session, question, &hop, &context)
         }
         guard case .certificate(let certificate) = credential else {
             return .ask(question, respondent, .credentialOfWrongType)
         }
-        guard !hopState[hopState.server].hasRefused(certificate) else {
-            hopState[hopState.server].recordRepeatedAnswer()
+        guard !hop[hop.server].hasRefused(certificate) else {
+            hop[hop.server].recordRepeatedAnswer()
             return .ask(question, respondent, .credentialAlreadyRefused)
         }
-        return show(certificate, respondent.source, question, &hopState, &context)
+        return show(certificate, respondent.source, question, &hop, &context)
     }
 
     /// Continues with an empty list of certificates (RFC 8446 section 4.4.2), which the server may accept or refuse.
     mutating func continueWithout(
-        _ question: Question, _ hopState: inout HopState, _ context: inout FetchContext
+        _ question: Question, _ hop: inout HopState, _ context: inout FetchContext
     ) -> Resolution {
-        hopState.leases.release(.passed(declined: question.declined), .connection, &context)
+        hop.leases.release(.passed(declined: question.declined), .connection, &context)
         decision = .none
         return .send
     }
 
     mutating func show(
         _ certificate: CertificateCredential, _ source: CredentialSource, _ question: Question,
-        _ hopState: inout HopState, _ context: inout FetchContext
+        _ hop: inout HopState, _ context: inout FetchContext
     ) -> Resolution {
         decision = .certificate(certificate, source)
         mark = question.mark ?? context.forgets.mark
         auditedAt = nil
-        steering = hopState.steering(to: hopState.server)
+        steering = hop.steering(to: hop.server)
         return .send
     }
 
@@ -198,50 +198,50 @@ struct ClientCertificateResolution: Sendable {
     /// Records that the server has accepted the certificate, and remembers it if its persistence allows. A response
     /// with status 400 does not count: nginx refuses a certificate in this way.
     func recordResponse(
-        _ response: TransferResponse, _ hopState: inout HopState, _ context: inout FetchContext
+        _ response: TransferResponse, _ hop: inout HopState, _ context: inout FetchContext
     ) {
         guard case .certificate(var certificate, let source) = decision, response.status != 400 else { return }
         certificate.acceptedContent = response.clientCertificate
         if source != .session || response.clientCertificateRequest != nil {
-            hopState.chain.hasAuthenticated = true
+            hop.chain.hasAuthenticated = true
         }
-        let space = hopState.space(.clientCertificate)
-        if source != .session { hopState.report(space, nil, isAccepted: true, &context) }
+        let space = hop.space(.clientCertificate)
+        if source != .session { hop.report(space, nil, isAccepted: true, &context) }
         let isCurrent = mark.map { context.forgets.isCurrent($0, for: space) } ?? false
         if isCurrent, certificate.persistence != .none, source != .session,
-            hopState.allowsStorageNow(for: space, context)
+            hop.allowsStorageNow(for: space, context)
         {
             let isNews = context.decisions.remember(
-                certificate, at: hopState.chain.origin, owner: hopState.intent.access.certificatePartition,
+                certificate, at: hop.chain.origin, owner: hop.intent.access.certificatePartition,
                 now: context.now)
             if isNews { context.add(.announce(CredentialChange(.stored, space))) }
         }
-        hopState.leases.release(
+        hop.leases.release(
             isCurrent ? .accepted(.certificate(certificate, source)) : .passed(declined: []), .connection, &context)
     }
 
     /// Handles a certificate that was refused or cannot be used: forgets it if it is remembered, and returns a new
     /// question. Returns `nil` if no certificate was sent.
     mutating func failed(
-        _ failure: TransferFailure, _ problem: Challenge.AnswerProblem, _ hopState: inout HopState,
+        _ failure: TransferFailure, _ problem: Challenge.AnswerProblem, _ hop: inout HopState,
         _ context: inout FetchContext
     ) -> Question? {
         guard case .certificate(let certificate, let source) = decision else { return nil }
         decision = .undecided
         if problem == .certificateRefused {
-            hopState.audit(.certificateRefused, hopState.space(.clientCertificate), nil, source, nil, &context)
+            hop.audit(.certificateRefused, hop.space(.clientCertificate), nil, source, nil, &context)
         }
-        let space = hopState.space(.clientCertificate)
-        hopState.report(space, nil, isAccepted: false, &context)
-        if hopState.allowsStorageNow(for: space, context),
-            context.decisions.forget(certificate, at: hopState.chain.origin)
+        let space = hop.space(.clientCertificate)
+        hop.report(space, nil, isAccepted: false, &context)
+        if hop.allowsStorageNow(for: space, context),
+            context.decisions.forget(certificate, at: hop.chain.origin)
         {
             context.add(.announce(CredentialChange(.forgotten, space)))
         }
         context.identities.forget { $0.certificate?.isSame(as: certificate) == true }
         // If the file has changed, the server has not refused its current content.
-        if problem != .certificateChanged { hopState[hopState.server].recordRefusal(of: certificate) }
-        var question = Question(.clientCertificate(request(hopState)), .failure(FetchFailure(failure)))
+        if problem != .certificateChanged { hop[hop.server].recordRefusal(of: certificate) }
+        var question = Question(.clientCertificate(request(hop)), .failure(FetchFailure(failure)))
         question.problem = problem
         return question
     }

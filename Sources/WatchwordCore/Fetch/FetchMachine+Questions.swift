@@ -4,9 +4,9 @@ internal import WatchwordProtocol
 extension FetchMachine {
     mutating func choose(_ question: Question, _ context: inout FetchContext) -> FetchStep {
         switch question.kind {
-        case .login: take(logins.choose(question, &context), &context)
-        case .serverTrust(let facts): take(trust.choose(question, facts, &logins.search.hopState, &context), &context)
-        case .clientCertificate: take(certificate.choose(question, &logins.search.hopState, &context), &context)
+        case .login: take(logins.choose(question, &hop, &context), &context)
+        case .serverTrust(let facts): take(trust.choose(question, facts, &hop, &context), &context)
+        case .clientCertificate: take(certificate.choose(question, &hop, &context), &context)
         }
     }
 
@@ -14,11 +14,11 @@ extension FetchMachine {
         of question: Question, _ answer: ChallengeAnswer, by respondent: Respondent, _ context: inout FetchContext
     ) -> Resolution {
         switch question.kind {
-        case .login: logins.answered(answer, by: respondent, question, &context)
+        case .login: logins.answered(answer, by: respondent, question, &hop, &context)
         case .serverTrust(let facts):
-            trust.answered(answer, by: respondent, about: facts, question, &logins.search.hopState, &context)
+            trust.answered(answer, by: respondent, about: facts, question, &hop, &context)
         case .clientCertificate:
-            certificate.answered(answer, by: respondent, question, &logins.search.hopState, &context)
+            certificate.answered(answer, by: respondent, question, &hop, &context)
         }
     }
 
@@ -54,12 +54,12 @@ extension FetchMachine {
         _ question: Question, _ respondent: Respondent, _ problem: Challenge.AnswerProblem?,
         _ context: inout FetchContext
     ) -> FetchStep {
-        if problem != nil, !logins.search.hopState.beginRound() {
-            return fail(.tooManyRounds(at: logins.search.hopState.challenger(of: question)), &context)
+        if problem != nil, !hop.beginRound() {
+            return fail(.tooManyRounds(at: hop.challenger(of: question)), &context)
         }
-        let challenge = logins.search.challenge(
+        let challenge = hop.challenge(
             for: question, at: respondent, problem: problem,
-            proposesCertificate: certificate.proposes(logins.search.hopState, context), context)
+            proposesCertificate: certificate.proposes(hop, context), context)
         guard let challenge else { return fail(.unexpectedEvent, &context) }
         var question = question
         question.mark = context.forgets.mark
@@ -75,19 +75,19 @@ extension FetchMachine {
     /// Ends a question without an answer. The result of the fetch is the response that challenged, or the failure that
     /// raised the question. If the server requested a certificate, the fetch continues without one.
     private mutating func endUnanswered(_ question: Question, _ context: inout FetchContext) -> FetchStep {
-        logins.search.hopState.leases.release(.passed(declined: question.declined), question.slot, &context)
+        hop.leases.release(.passed(declined: question.declined), question.slot, &context)
         // If a certificate was refused or unusable, the fetch fails, unless a respondent has declined to supply another
         // one.
         if case .clientCertificate = question.kind, question.problem == nil || question.declined.hasBeenAsked {
             // The request follows a question that was never answered, so it uses no stored credentials (SECURITY-RULES
             // X1).
-            if question.declined.isAbandoned { logins.search.hopState.renounceStorage() }
-            return take(certificate.continueWithout(question, &logins.search.hopState, &context), &context)
+            if question.declined.isAbandoned { hop.renounceStorage() }
+            return take(certificate.continueWithout(question, &hop, &context), &context)
         }
         if let obstacle = question.obstacle { return fail(obstacle, &context) }
         switch question.outcome {
         case .response(let response):
-            return finish(response, unanswered: logins.unanswered(question, context), &context)
+            return finish(response, unanswered: logins.unanswered(question, hop, context), &context)
         case .failure(let failure): return fail(failure, &context)
         }
     }
@@ -98,32 +98,33 @@ extension FetchMachine {
     mutating func question(about failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
         let outcome = Question.Outcome.failure(FetchFailure(failure))
         if let request = failure.clientCertificateRequest {
-            logins.search.hopState[chain.server].certificateRequest = request
+            hop[chain.server].certificateRequest = request
         }
         if failure.kind == .serverNotTrusted, let facts = failure.serverTrust, !facts.chain.isEmpty {
             return raise(Question(.serverTrust(facts), outcome), &context)
         }
         if let problem = failure.cause?.problemWithCertificate {
-            return certificate.failed(failure, problem, &logins.search.hopState, &context).map { raise($0, &context) }
+            return certificate.failed(failure, problem, &hop, &context).map { raise($0, &context) }
         }
         let resolution: Resolution?
         switch failure.cause {
         case .clientCertificateRequired where certificate.decision == .undecided:
-            return raise(Question(.clientCertificate(certificate.request(logins.search.hopState)), outcome), &context)
+            return raise(Question(.clientCertificate(certificate.request(hop)), outcome), &context)
         case .proxyLoginRefused:
             guard let endpoint = chain.route?.endpoint, endpoint.type == .socks else { return nil }
-            resolution = logins.challenged(Question(.login(OfferList(socks: endpoint), .proxy), outcome), &context)
+            resolution = logins.challenged(
+                Question(.login(OfferList(socks: endpoint), .proxy), outcome), &hop, &context)
         case .noTicket, .charactersUnsupported:
-            resolution = logins.technicalFailure(nil, &context)
+            resolution = logins.technicalFailure(nil, &hop, &context)
         case .channelChanged(let serverEndPoint):
             resolution =
-                logins.bindAgain(serverEndPoint) ?? logins.technicalFailure(FetchFailure(failure), &context)
+                logins.bindAgain(serverEndPoint) ?? logins.technicalFailure(FetchFailure(failure), &hop, &context)
         case .loginConnectionEnded:
-            guard logins.search.hopState.beginRound() else { return nil }
-            logins.logInAgain(context)
+            guard hop.beginRound() else { return nil }
+            logins.logInAgain(hop, context)
             resolution = .send
         case .ntlmChallengeUnusable, .ntlmNotContinued:
-            resolution = logins.technicalFailure(FetchFailure(failure), &context)
+            resolution = logins.technicalFailure(FetchFailure(failure), &hop, &context)
         default:
             return nil
         }
@@ -131,7 +132,7 @@ extension FetchMachine {
     }
 
     private mutating func raise(_ question: Question, _ context: inout FetchContext) -> FetchStep {
-        guard logins.search.hopState.beginRound() else { return fail(.tooManyRounds(at: chain.server), &context) }
+        guard hop.beginRound() else { return fail(.tooManyRounds(at: chain.server), &context) }
         return choose(question, &context)
     }
 }

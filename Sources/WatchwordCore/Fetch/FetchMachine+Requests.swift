@@ -11,7 +11,7 @@ extension FetchMachine {
     ) -> FetchStep {
         let isOtherRoute: Bool?
         do throws(FetchFailure) {
-            isOtherRoute = try logins.search.hopState.chain.chooseRoute(
+            isOtherRoute = try hop.chain.chooseRoute(
                 context.environment.proxy, context.upstreams, now: context.now)
         } catch {
             return fail(error, &context)
@@ -34,17 +34,14 @@ extension FetchMachine {
         } catch {
             return fail(error, &context)
         }
-        trust.enter(from: previous, &logins.search.hopState, context)
-        certificate.enter(from: previous, logins.search.hopState, context)
+        trust.enter(from: previous, &hop, context)
+        certificate.enter(from: previous, hop, context)
         return startHop(&context, events: events)
     }
 
     /// Sends the first request of a hop, or consults the client before that.
     mutating func startHop(_ context: inout FetchContext, events: [FetchEvent]) -> FetchStep {
-        if let consultation = logins.prepare(&context) { return consult(consultation, then: .hop(events)) }
-        if exchanges == 0, let question = logins.questionBeforeRequest(context) {
-            return take(logins.challenged(question, &context), &context)
-        }
+        if let consultation = logins.prepare(hop, &context) { return consult(consultation, then: .hop(events)) }
         var step = transfer(&context)
         step.events.insert(contentsOf: events, at: 0)
         return step
@@ -53,11 +50,11 @@ extension FetchMachine {
     /// Follows a redirect, or consults the client before that. Returns `nil` if the response is not a redirect or
     /// redirects are not followed.
     mutating func redirect(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep? {
-        switch logins.search.hopState.chain.redirectOutcome(of: response, context.environment.rules.hosts) {
+        switch hop.chain.redirectOutcome(of: response, context.environment.rules.hosts) {
         case .nowhere: return nil
         case .refused(let failure): return fail(failure, &context)
         case .onward(let next):
-            logins.search.hopState.leases.releaseAll(&context)
+            hop.leases.releaseAll(&context)
             guard intent.plan.subscription?.approvesRedirects == true else {
                 return follow(next, after: response, &context)
             }
@@ -73,7 +70,7 @@ extension FetchMachine {
     ) -> FetchStep {
         let event = FetchEvent.redirected(status: response.status, from: chain.hop.url.text, to: next.url.text)
         let previous = chain.origin
-        logins.search.hopState.chain.enter(next)
+        hop.chain.enter(next)
         return enterHop(from: previous, &context, events: [event])
     }
 
@@ -82,13 +79,16 @@ extension FetchMachine {
     /// Sends the next request with the logins and decisions made so far. The fetch waits or fails instead if its body,
     /// its certificate, another fetch's attempt or its timeout requires that.
     mutating func transfer(_ context: inout FetchContext) -> FetchStep {
-        trust.refresh(&logins.search.hopState, context)
-        logins.discardUnusableCredentials(&context)
-        certificate.refresh(logins.search.hopState, context)
-        if let obstacle = body.obstacle(logins.outgoing, logins.search.hopState) { return take(obstacle, &context) }
+        trust.refresh(&hop, context)
+        logins.discardUnusableCredentials(hop, &context)
+        certificate.refresh(hop, context)
+        if let question = logins.questionBeforeRequest(hop, context) {
+            return take(logins.challenged(question, &hop, &context), &context)
+        }
+        if let obstacle = body.obstacle(logins.outgoing, hop) { return take(obstacle, &context) }
         if certificate.isForeign(intent) { return fail(.rejectRestrictedCertificate, &context) }
         // guard: attempt-preemptive
-        if let side = logins.sideAwaitingVerdict(&context), let attempt = logins.outgoing[side] {
+        if let side = logins.sideAwaitingVerdict(hop, &context), let attempt = logins.outgoing[side] {
             return pause(.request(side), LeaseSlot(attempt.space), at: .attempt, &context)
         }
         let timeout = time.left
@@ -97,8 +97,8 @@ extension FetchMachine {
         state = .transferring(since: context.now)
         logins.sentAt = context.now
         exchanges += 1
-        logins.auditUses(&context)
-        certificate.recordUse(logins.search.hopState, &context)
+        logins.auditUses(hop, &context)
+        certificate.recordUse(hop, &context)
         let request = SharedRequest(request(timeout: timeout, &context))
         let events = intent.plan.reportsExchanges ? [FetchEvent.requested(SentRequest(request, logins.outgoing))] : []
         return FetchStep(.transfer(request), events: events)
@@ -133,7 +133,7 @@ extension FetchMachine {
         logins.outgoing.recordProofs(isTunnel: chain.isTunnel)
         request.proofs = logins.outgoing.proofs
         request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.rules.schemes)
-        request.needsNewConnection = intent.plan.needsNewConnection || logins.needsNewConnection(now: context.now)
+        request.needsNewConnection = intent.plan.needsNewConnection || logins.needsNewConnection(now: context.now, hop)
         if isTLSOurs { secure(&request) }
         let connectionKey = connectionKey(request)
         // Otherwise libcurl would reuse a connection of this identity that has logged in by NTLM before.
@@ -169,7 +169,7 @@ extension FetchMachine {
         case nil: request.trust = intent.plan.trust == .always ? .ask : .verify
         }
         request.clientCertificate = certificate.decision.credential.map(ClientCertificate.init)
-        request.refusesCertificateRequest = certificate.refusesRequest(logins.search.hopState)
+        request.refusesCertificateRequest = certificate.refusesRequest(hop)
     }
 
     /// Returns the authentication state of the connection; only fetches with an equal state share it.
@@ -212,7 +212,7 @@ extension FetchMachine {
         var result = FetchResponse(
             response: response, url: chain.hop.url, authentication: accepted(logins.outgoing.server),
             proxyAuthentication: accepted(logins.outgoing.proxy),
-            unanswered: unanswered ?? logins.unanswered(withoutChallenge: response, context), exchanges: exchanges)
+            unanswered: unanswered ?? logins.unanswered(withoutChallenge: response, hop, context), exchanges: exchanges)
         if response.openBody != nil { result.proofs = logins.outgoing.proofs }
         return FetchStep(
             .finish(result), events: [.responded(status: response.status, headers: response.headers)])
@@ -228,7 +228,7 @@ extension FetchMachine {
     private mutating func leave(_ context: inout FetchContext) {
         let id = intent.id
         leaveQueue(&context)
-        logins.search.hopState.leases.releaseAll(&context)
+        hop.leases.releaseAll(&context)
         // guard: memory-of-a-login-connection
         context.identities.forget { $0.trust?.fetch == id || $0.fetch == id || $0.holdsTransientSecret }
     }

@@ -9,7 +9,7 @@ extension FetchMachine {
         _ step: WaitingStep, _ slot: LeaseSlot, at place: AuthenticationQueues.QueuePosition,
         _ context: inout FetchContext
     ) -> FetchStep {
-        logins.search.hopState.leases.release(after: slot, &context)
+        hop.leases.release(after: slot, &context)
         state = .waiting(step, at: place, since: context.now)
         return FetchStep(.wait)
     }
@@ -27,10 +27,10 @@ extension FetchMachine {
         time.recordWait(context.now - since)
         switch step {
         case .request(let side):
-            logins.recordVerdict(wake.news, at: side, context)
+            logins.recordVerdict(wake.news, at: side, hop, context)
             return startHop(&context, events: [])
         case .question(var question):
-            if case .queue(let key) = place, wake.news == .lease { logins.search.hopState.leases.record(key) }
+            if case .queue(let key) = place, wake.news == .lease { hop.leases.record(key) }
             // If this fetch's certificate was refused or cannot be used (`problem`), its question differs from that of
             // the other fetch, so respondents that declined there are still asked here.
             if question.problem == nil { question.declined.formUnion(wake.declined) }
@@ -44,14 +44,14 @@ extension FetchMachine {
         _ update: AuthenticationQueues.QueueUpdate, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         var question = question
-        let next = logins.search.hopState.nextRespondent(for: question)
+        let next = hop.nextRespondent(for: question)
         switch update {
         case .lease, .retryLookup: return choose(question, &context)
         case .admitted(let provenAt):
             if let provenAt { question.deferred?.provenAt = provenAt }
             return choose(question, &context)
         case .accepted(let found, let isShared):
-            if logins.search.hopState.isForHandler(question, despite: found) { return choose(question, &context) }
+            if hop.isForHandler(question, despite: found) { return choose(question, &context) }
             question.mark = nil
             return follow(found, isShared: isShared, question, &context)
         case .proceed where next == .handler, .cancelled where next == .handler, .rejected where next == .handler:
@@ -65,15 +65,15 @@ extension FetchMachine {
             .rejected(let isOwn) where !isOwn && next != .agents:
             return choose(question, &context)
         case .cancelled:
-            return fail(.challengeCancelled(at: logins.search.hopState.challenger(of: question)), &context)
+            return fail(.challengeCancelled(at: hop.challenger(of: question)), &context)
         case .rejected:
             switch question.kind {
             case .login:
-                logins.recordRejection(of: question)
+                logins.recordRejection(of: question, &hop)
                 question.declined.recordRejection()
                 return choose(question, &context)
             case .serverTrust(let facts):
-                return take(trust.distrust(question, facts, &logins.search.hopState, &context), &context)
+                return take(trust.distrust(question, facts, &hop, &context), &context)
             case .clientCertificate: return proceed(question, &context)
             }
         }
@@ -88,13 +88,13 @@ extension FetchMachine {
         let resolution: Resolution?
         switch (found, question.kind) {
         case (.login(let credential, let source), .login):
-            resolution = logins.follow(credential, from: source, isShared: isShared, question, &context)
+            resolution = logins.follow(credential, from: source, isShared: isShared, question, &hop, &context)
         case (.trust(let decision), .serverTrust) where isShared:
-            resolution = trust.trust(decision, question, &logins.search.hopState, &context)
+            resolution = trust.trust(decision, question, &hop, &context)
         case (.certificate(let shown, let source), .clientCertificate)
-        where isShared && !logins.search.hopState[chain.server].hasRefused(shown)
+        where isShared && !hop[chain.server].hasRefused(shown)
             && (intent.access.subject == nil || source != .session):
-            resolution = certificate.show(shown, source, question, &logins.search.hopState, &context)
+            resolution = certificate.show(shown, source, question, &hop, &context)
         case (.login, _), (.trust, _), (.certificate, _): resolution = nil
         }
         return take(resolution ?? .chooseAgain(question), &context)
@@ -105,9 +105,9 @@ extension FetchMachine {
         switch question.kind {
         case .login: take(logins.proceed(question), &context)
         case .serverTrust(let facts):
-            take(trust.verifyNormally(question, facts, &logins.search.hopState, &context), &context)
+            take(trust.verifyNormally(question, facts, &hop, &context), &context)
         case .clientCertificate:
-            take(certificate.continueWithout(question, &logins.search.hopState, &context), &context)
+            take(certificate.continueWithout(question, &hop, &context), &context)
         }
     }
 
@@ -117,7 +117,7 @@ extension FetchMachine {
     /// other fetches. The credential that was sent still has no verdict.
     mutating func releaseLeasesOfSlowResponse(since: Duration, _ context: inout FetchContext) -> FetchStep? {
         guard context.now - since >= Limits.leaseOfSlowResponse else { return nil }
-        logins.search.hopState.leases.releaseAll(&context)
+        hop.leases.releaseAll(&context)
         return nil
     }
 
@@ -147,8 +147,8 @@ extension FetchMachine {
     ) -> FetchStep? {
         guard case .question(let question) = step,
             let trial = context.queues.trial(in: key, for: intent.id, isOwn: key.purpose == .own),
-            !logins.search.hopState.isForHandler(question, despite: .login(trial.login.credential, trial.source)),
-            let candidate = logins.unproven(trial, question, context)
+            !hop.isForHandler(question, despite: .login(trial.login.credential, trial.source)),
+            let candidate = logins.unproven(trial, question, hop, context)
         else {
             context.queues.recordUselessTrial(in: key, for: intent.id)
             return nil
@@ -162,7 +162,7 @@ extension FetchMachine {
 
     private func challenger(of step: WaitingStep) -> Challenger {
         switch step {
-        case .question(let question): logins.search.hopState.challenger(of: question)
+        case .question(let question): hop.challenger(of: question)
         case .request(let side): logins.outgoing[side]?.challenger ?? chain.server
         }
     }
@@ -213,7 +213,7 @@ extension FetchMachine {
         if case .confirming(_, let use, _) = state {
             return FetchWait(reason: .question, space: use.space, since: since)
         }
-        guard case .asking(let question, _) = state, let space = logins.search.hopState.space(of: question) else {
+        guard case .asking(let question, _) = state, let space = hop.space(of: question) else {
             return nil
         }
         return FetchWait(reason: .question, space: space, since: since)

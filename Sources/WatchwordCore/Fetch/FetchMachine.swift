@@ -27,8 +27,9 @@ struct FetchMachine: Sendable {
         case redirect(TransferResponse, HopRequest)
     }
 
-    let intent: FetchIntent
-    var logins: LoginResolution
+    /// The hop with its permissions, its leases and consents, which the following parts share.
+    var hop: HopState
+    var logins = LoginResolution()
     var trust = ServerTrustResolution()
     var certificate = ClientCertificateResolution()
     var state = State.ready
@@ -38,12 +39,12 @@ struct FetchMachine: Sendable {
 
     init(_ plan: FetchPlan, id: FetchID, client: AuthenticationQueues.Client, access: Access, lastRefusal: Int) {
         time = TimeBudget(plan)
-        intent = FetchIntent(plan, id: id, client: client, access: access, lastRefusal: lastRefusal)
-        logins = LoginResolution(intent)
+        hop = HopState(FetchIntent(plan, id: id, client: client, access: access, lastRefusal: lastRefusal))
     }
 
-    /// For reading. Changes are made to `logins.search.hopState.chain`.
-    var chain: RedirectChain { _read { yield logins.search.hopState.chain } }
+    var intent: FetchIntent { hop.intent }
+    /// For reading. Changes are made to `hop.chain`.
+    var chain: RedirectChain { _read { yield hop.chain } }
 
     var isTransferring: Bool { if case .transferring = state { true } else { false } }
     var isWaiting: Bool { if case .waiting = state { true } else { false } }
@@ -80,7 +81,7 @@ struct FetchMachine: Sendable {
         case (.waiting(let step, let place, let since), .resumed(let wake)):
             resumed(wake, step, at: place, since: since, &context)
         case (.needingBody, .supplied(let supplied)):
-            take(body.supplied(supplied, &logins.search.hopState), &context)
+            take(body.supplied(supplied, &hop), &context)
         // No other state waits for these events.
         case (_, .started), (_, .received), (_, .failed), (_, .answered), (_, .loggedIn), (_, .unanswered),
             (_, .notAsked), (_, .consulted), (_, .confirmed), (_, .found), (_, .foundUpstreams),
@@ -101,7 +102,7 @@ struct FetchMachine: Sendable {
 
     private mutating func record(_ event: TransferEvent, _ context: inout FetchContext) -> FetchStep? {
         // The transfer may have failed for another reason meanwhile.
-        if isTransferring { logins.record(event, &context) }
+        if isTransferring { logins.record(event, &hop, &context) }
         return nil
     }
 
@@ -111,7 +112,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         time.recordNetwork(context.now - since)
         body.record(response.requestBody)
-        logins.search.hopState.chain.cookies.record(response, of: chain.origin)
+        hop.chain.cookies.record(response, of: chain.origin)
         if let endpoint = chain.route?.endpoint { context.upstreams.recordSuccess(of: endpoint) }
         if logins.outgoing.server?.credential.binding != nil {
             context.proofNonces.record(response.headers.firstValue(of: TokenProof.nonceField), of: chain.origin)
@@ -124,23 +125,24 @@ struct FetchMachine: Sendable {
     /// Handles a challenge of the proxy or the server. Any other response is followed as a redirect or becomes the
     /// result.
     private mutating func evaluated(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep {
-        if let question = logins.question(raisedBy: response, at: .proxy, context) {
-            return take(logins.challenged(question, &context), &context)
+        if let question = logins.question(raisedBy: response, at: .proxy, hop, context) {
+            return take(logins.challenged(question, &hop, &context), &context)
         }
-        if let resolution = logins.repeatWithoutChallenge(response, at: .proxy, &context) {
+        if let resolution = logins.repeatWithoutChallenge(response, at: .proxy, &hop, &context) {
             return take(resolution, &context)
         }
         recordConnection(response, &context)
-        if let failure = logins.recordProxyAcceptance(response, &context) { return fail(failure, &context) }
+        if let failure = logins.recordProxyAcceptance(response, &hop, &context) { return fail(failure, &context) }
         // guard: front-authorization-of-the-program
-        if intent.plan.originLogin == .broker, let question = logins.question(raisedBy: response, at: .server, context)
+        if intent.plan.originLogin == .broker,
+            let question = logins.question(raisedBy: response, at: .server, hop, context)
         {
-            return take(logins.challenged(question, &context), &context)
+            return take(logins.challenged(question, &hop, &context), &context)
         }
-        if let resolution = logins.repeatWithoutChallenge(response, at: .server, &context) {
+        if let resolution = logins.repeatWithoutChallenge(response, at: .server, &hop, &context) {
             return take(resolution, &context)
         }
-        if let failure = logins.recordServerAcceptance(response, &context) { return fail(failure, &context) }
+        if let failure = logins.recordServerAcceptance(response, &hop, &context) { return fail(failure, &context) }
         context.endAttempt(by: intent.id)
         return redirect(response, &context) ?? finish(response, &context)
     }
@@ -148,9 +150,9 @@ struct FetchMachine: Sendable {
     /// Records that the server has responded on this connection, with its client certificate and trust decision.
     private mutating func recordConnection(_ response: TransferResponse, _ context: inout FetchContext) {
         guard chain.isSecure, !response.isFromProxy else { return }
-        certificate.recordResponse(response, &logins.search.hopState, &context)
-        trust.recordResponse(logins.search.hopState, &context)
-        logins.search.hopState.leases.release(.passed(declined: []), .connection, &context)
+        certificate.recordResponse(response, &hop, &context)
+        trust.recordResponse(hop, &context)
+        hop.leases.release(.passed(declined: []), .connection, &context)
     }
 
     private mutating func failed(
@@ -158,7 +160,7 @@ struct FetchMachine: Sendable {
     ) -> FetchStep {
         time.recordNetwork(context.now - since)
         body.record(failure.requestBody)
-        logins.recordTunnel(failure, &context)
+        logins.recordTunnel(failure, &hop, &context)
         // A refusal by SOCKS is recorded as one below.
         if failure.cause != .proxyLoginRefused {  // guard: attempt-refused-by-socks
             // guard: attempt-lost
@@ -166,7 +168,7 @@ struct FetchMachine: Sendable {
         }
         if let step = failOver(after: failure, &context) { return step }
         if failure.kind == .requestBodyGone, case .stream? = chain.hop.body {
-            return take(body.sendAgain(&logins.search.hopState), &context)
+            return take(body.sendAgain(&hop), &context)
         }
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
@@ -184,9 +186,9 @@ struct FetchMachine: Sendable {
         if answer != .useDefault { question.declined.recordAnswer() }
         switch answer {
         case .cancel:
-            logins.search.hopState.leases.release(
+            hop.leases.release(
                 .cancelled(by: respondent), answeredBy: respondent, question.slot, &context)
-            return fail(.challengeCancelled(at: logins.search.hopState.challenger(of: question)), &context)
+            return fail(.challengeCancelled(at: hop.challenger(of: question)), &context)
         case .useDefault:
             question.declined.recordDefault(of: respondent)
             return choose(question, &context)
@@ -198,8 +200,8 @@ struct FetchMachine: Sendable {
     private mutating func loggedIn(
         _ token: LoginCredential, by respondent: Respondent, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
-        logins.recordConsent(of: question, &context)
-        logins.recordLogin(token, question)
+        logins.recordConsent(of: question, &hop, &context)
+        logins.recordLogin(token, question, &hop)
         // If the token is of no use, the next question must not show a login that is over.
         var question = question
         question.login = nil
@@ -221,7 +223,7 @@ struct FetchMachine: Sendable {
     private mutating func consulted(
         _ answer: Bool?, about consultation: Consultation, _ interrupted: InterruptedStep, _ context: inout FetchContext
     ) -> FetchStep {
-        logins.search.hopState.record(answer, to: consultation)
+        hop.record(answer, to: consultation)
         switch interrupted {
         case .hop(let events): return startHop(&context, events: events)
         case .question(let question): return choose(question, &context)
@@ -235,7 +237,7 @@ struct FetchMachine: Sendable {
         _ consent: Consent?, to use: ConsentBook.Use, epoch: Int, _ question: Question, _ context: inout FetchContext
     ) -> FetchStep {
         time.endQueue(context.now)
-        logins.search.hopState.consent.record(consent, to: use, epoch: epoch, &context)
+        hop.consent.record(consent, to: use, epoch: epoch, &context)
         return choose(question, &context)
     }
 
@@ -243,17 +245,17 @@ struct FetchMachine: Sendable {
         _ finding: FetchTable.Finding, _ question: Question, since: Duration, _ context: inout FetchContext
     ) -> FetchStep {
         time.recordWait(context.now - since)
-        let challenger = logins.search.hopState.challenger(of: question)
+        let challenger = hop.challenger(of: question)
         switch finding {
         case .items(let result):
             let items = try? result.get()
-            logins.search.hopState[challenger].keyringItems?.record(items)
+            hop[challenger].keyringItems?.record(items)
             context.keyring.recordPaths(
                 of: items ?? [], at: challenger, time: context.environment.sinceEpoch, now: context.now)
         case .logins(let found, let source):
-            logins.search.hopState[challenger].netrcLogins?.logins = found
-            logins.search.hopState[challenger].netrcLogins?.source = source
-        case .token(let outcome): logins.record(outcome, for: question)
+            hop[challenger].netrcLogins?.logins = found
+            hop[challenger].netrcLogins?.source = source
+        case .token(let outcome): logins.record(outcome, for: question, &hop)
         }
         return choose(question, &context)
     }

@@ -190,7 +190,7 @@ public struct FetchTable: Sendable {
     /// of the fetches that wait for those.
     private mutating func recordActivity(of id: FetchID, isAsking: Bool, _ now: Duration) {
         guard !context.queues.isEmpty, let place = machines.index(forKey: id) else { return }
-        let held = machines.values[place].logins.search.hopState.leases.all
+        let held = machines.values[place].hop.leases.all
         if held.isEmpty { return }
         let isAsking = isAsking || wait(of: id)?.reason == .question
         for key in held {

@@ -3,43 +3,45 @@ internal import WatchwordProtocol
 /// Remembering and forgetting logins: SEMANTICS rules 17 to 19.
 extension LoginResolution {
     /// Records a refusal. A stored credential is removed only if its value is the refused one (SEMANTICS rule 17).
-    mutating func recordRefusal(of attempt: Attempt, with offers: OfferList, _ context: inout FetchContext) {
+    mutating func recordRefusal(
+        of attempt: Attempt, with offers: OfferList, _ hop: inout HopState, _ context: inout FetchContext
+    ) {
         let challenger = attempt.challenger
         let sent = attempt.space
         let attempt = attempt.named(by: offers)  // guard: unasked-is-refused
         let spaces = offers.answerable.map { $0.protectionSpace(at: challenger) }
         // The credential was sent preemptively because of the path, but this path has another realm, for which the
         // password was not checked.
-        if attempt.isPreemptive && !spaces.contains(attempt.space) { return withhold(attempt, &context) }
-        context.endAttempt(by: intent.id, in: sent, .refused)
+        if attempt.isPreemptive && !spaces.contains(attempt.space) { return withhold(attempt, hop, &context) }
+        context.endAttempt(by: hop.intent.id, in: sent, .refused)
         let others = attempt.inOtherRealms(of: offers)
-        search.hopState[challenger].recordRefusal(of: attempt, andOf: others)
+        hop[challenger].recordRefusal(of: attempt, andOf: others)
         for other in others {
             context.refusals.record(
-                attempt.credential, attempt.source, in: search.hopState.queueKey(for: other.space, .own, context))
+                attempt.credential, attempt.source, in: hop.queueKey(for: other.space, .own, context))
         }
-        search.hopState.audit(.credentialRefused, attempt, &context)
-        search.hopState.report(attempt.space, attempt.credential.shownUser, isAccepted: false, &context)
+        hop.audit(.credentialRefused, attempt, &context)
+        hop.report(attempt.space, attempt.credential.shownUser, isAccepted: false, &context)
         let login = ConnectionKey.Login(attempt)
         context.identities.forget { $0.handshake == login || $0.tunnel == login }
         if attempt.challenge == .negotiate {
             // A refused ticket does not mean a wrong password, so a weaker scheme needs a prompt.
-            search.hopState[challenger].promptsBeforeDowngrade = true
+            hop[challenger].promptsBeforeDowngrade = true
         }
         let key =
-            search.hopState.leases[LeaseSlot(attempt.space)]
-            ?? search.hopState.queueKey(for: attempt.space, .find, scope: attempt.challenge.scope, context)
+            hop.leases[LeaseSlot(attempt.space)]
+            ?? hop.queueKey(for: attempt.space, .find, scope: attempt.challenge.scope, context)
         context.refusals.record(attempt.credential, attempt.source, in: key)
         if attempt.space != sent {
             context.refusals.record(
-                attempt.credential, attempt.source, in: search.hopState.queueKey(for: sent, .own, context))
+                attempt.credential, attempt.source, in: hop.queueKey(for: sent, .own, context))
         }
         // Behind a forwarding proxy, the server can send a 407 as well, so a 407 does not remove a credential that the
         // proxy has accepted.
         let isDoubtful =
-            attempt.space.proxyType != nil && !search.hopState.chain.isTunnel
+            attempt.space.proxyType != nil && !hop.chain.isTunnel
             && (attempt.isAccepted || attempt.source == .session)
-        guard search.hopState.allowsStorageNow(for: attempt.space, context) else { return }
+        guard hop.allowsStorageNow(for: attempt.space, context) else { return }
         guard !isDoubtful else {
             return context.session.doubt(attempt.credential, for: attempt.space, owner: attempt.partition)
         }
@@ -61,16 +63,18 @@ extension LoginResolution {
 
     /// Records that the scope of a token is insufficient. The token remains stored, but this fetch does not send it
     /// again for the same scope (SEMANTICS rule 29).
-    mutating func recordTooNarrow(_ attempt: Attempt, for wanted: AnswerableChallenge, _ context: inout FetchContext) {
-        context.endAttempt(by: intent.id, in: attempt.space)
-        search.hopState[attempt.challenger].tokens.recordTooNarrow(attempt.credential, for: wanted)
+    mutating func recordTooNarrow(
+        _ attempt: Attempt, for wanted: AnswerableChallenge, _ hop: inout HopState, _ context: inout FetchContext
+    ) {
+        context.endAttempt(by: hop.intent.id, in: attempt.space)
+        hop[attempt.challenger].tokens.recordTooNarrow(attempt.credential, for: wanted)
     }
 
     /// Remembers a login that the server has accepted, as its persistence allows.
     mutating func remember(
-        _ attempt: Attempt, path: ExactText, isProven: Bool, _ context: inout FetchContext
+        _ attempt: Attempt, path: ExactText, isProven: Bool, _ hop: HopState, _ context: inout FetchContext
     ) {
-        guard search.hopState.allowsStorageNow(for: attempt.space, context), attempt.credential.persistence != .none,
+        guard hop.allowsStorageNow(for: attempt.space, context), attempt.credential.persistence != .none,
             attempt.mayBeRemembered  // guard: remember-readable
         else { return }
         if [.client, .agent].contains(attempt.source) { context.keyring.recordAnswer(for: path, in: attempt.space) }
@@ -79,7 +83,7 @@ extension LoginResolution {
         let wasStaged = context.session.wasStaged(credential, for: attempt.space)
         let isNews = context.session.remember(
             credential, for: attempt.space, owner: attempt.partition,
-            by: attempt.source.isClientSupplied ? intent.access.holder : nil,
+            by: attempt.source.isClientSupplied ? hop.intent.access.holder : nil,
             path: path, digest: attempt.challenge.digest, isProven: isProven, sentAt: sentAt, now: context.now)
         if isNews {
             if !wasStaged { context.add(.announce(CredentialChange(.stored, attempt, in: .session))) }
@@ -88,10 +92,11 @@ extension LoginResolution {
         }
         // The answer to the fetch that holds the lease may ask for permanent storage of a credential that the session
         // has already. Fetches that only waited got no answer of their own.
-        guard isNews || search.hopState.leases[LeaseSlot(attempt.space)] != nil else { return }
+        guard isNews || hop.leases[LeaseSlot(attempt.space)] != nil else { return }
         if attempt.credential.persistence == .permanent, attempt.credential.form == .password,
             !attempt.space.lacksRealm,
-            context.keyring.mayStore(from: attempt.source, now: context.now), intent.mayStorePermanently(attempt.source)
+            context.keyring.mayStore(from: attempt.source, now: context.now),
+            hop.intent.mayStorePermanently(attempt.source)
         {
             context.add(.store(attempt.credential, SpacePattern(attempt.space)))
         }

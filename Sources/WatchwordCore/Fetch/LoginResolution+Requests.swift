@@ -12,77 +12,77 @@ extension LoginResolution {
 
     /// Chooses the logins that the first request of a hop contains before any challenge. Returns the consultation that
     /// the client has to answer before that, if any.
-    mutating func prepare(_ context: inout FetchContext) -> Consultation? {
+    mutating func prepare(_ hop: HopState, _ context: inout FetchContext) -> Consultation? {
         context.session.wallTime = context.environment.sinceEpoch
         for side in Side.allCases {
             if case .some = outgoing[side] { continue }
-            if side == .server, let own = search.unaskedAttempt(context) {
+            if side == .server, let own = hop.unaskedAttempt(context) {
                 outgoing.server = own
                 continue
             }
-            guard let challenger = search.hopState.chain.challenger(at: side),
-                let attempt = search.preemptiveAttempt(at: challenger, context)
+            guard let challenger = hop.chain.challenger(at: side),
+                let attempt = hop.preemptiveAttempt(at: challenger, context)
             else { continue }
-            if let consultation = search.hopState.nextConsultation(for: attempt.space, context) { return consultation }
-            if search.hopState.allowsStorageNow(for: attempt.space, context) { outgoing[side] = attempt }
+            if let consultation = hop.nextConsultation(for: attempt.space, context) { return consultation }
+            if hop.allowsStorageNow(for: attempt.space, context) { outgoing[side] = attempt }
         }
         return nil
     }
 
     /// Drops logins that may no longer be used: because of a trust exception (SEMANTICS rule 24), which also ends the
     /// use of answers to earlier questions, a lock or missing consent, or because they were forgotten.
-    mutating func discardUnusableCredentials(_ context: inout FetchContext) {
+    mutating func discardUnusableCredentials(_ hop: HopState, _ context: inout FetchContext) {
         for side in Side.allCases {
             guard let attempt = outgoing[side],
                 // The person was asked about another server.
-                attempt.source == .agent && attempt.steering != search.hopState.steering(to: attempt.challenger)
-                    || !search.hopState.mayUse(attempt.source, for: attempt.space, context)
-                    || !search.isConsented(attempt, context)
-                    || attempt.source.isStored && !search.isCurrent(attempt, context)
-                    || search.isOfFormerNetrc(attempt.source, since: attempt.mark, context)
+                attempt.source == .agent && attempt.steering != hop.steering(to: attempt.challenger)
+                    || !hop.mayUse(attempt.source, for: attempt.space, context)
+                    || !hop.isConsented(attempt, context)
+                    || attempt.source.isStored && !hop.isCurrent(attempt, context)
+                    || hop.isOfFormerNetrc(attempt.source, since: attempt.mark, context)
             else { continue }
             outgoing[side] = nil
-            context.endAttempt(by: intent.id, in: attempt.space)
+            context.endAttempt(by: hop.intent.id, in: attempt.space)
         }
     }
 
-    /// Returns the question of a fetch that logs in before its first request; `nil` if it has a login, or needs none. Its
+    /// Returns the question of a fetch that sends no request without a login; `nil` if it has one, or needs none. Its
     /// outcome without an answer is the challenge that the server would send if it required a login.
-    func questionBeforeRequest(_ context: FetchContext) -> Question? {
-        guard intent.plan.logsInFirst, outgoing.server == nil else { return nil }
-        let field = HeaderField("WWW-Authenticate", "Basic realm=\"\(search.hopState.chain.origin.host)\"")
-        return question(raisedBy: TransferResponse(status: 401, headers: [field]), at: .server, context)
+    func questionBeforeRequest(_ hop: HopState, _ context: FetchContext) -> Question? {
+        guard hop.intent.plan.logsInFirst, outgoing.server == nil else { return nil }
+        let field = HeaderField("WWW-Authenticate", "Basic realm=\"\(hop.chain.origin.host)\"")
+        return question(raisedBy: TransferResponse(status: 401, headers: [field]), at: .server, hop, context)
     }
 
     // MARK: In-flight attempts
 
     /// Begins an in-flight attempt. Returns `false` if the fetch has to wait, because others have sent the same
     /// credential and have no verdict yet.
-    func beginAttempt(_ attempt: Attempt, _ context: inout FetchContext) -> Bool {
-        let login = login(of: attempt)
-        guard context.queues.beginAttempt(of: login, by: intent.id, now: context.now) else { return false }
-        if let key = search.hopState.leases[LeaseSlot(attempt.space)], key.space == attempt.space {
+    func beginAttempt(_ attempt: Attempt, _ hop: HopState, _ context: inout FetchContext) -> Bool {
+        let login = login(of: attempt, hop)
+        guard context.queues.beginAttempt(of: login, by: hop.intent.id, now: context.now) else { return false }
+        if let key = hop.leases[LeaseSlot(attempt.space)], key.space == attempt.space {
             let trial = AuthenticationQueues.Trial(login: login, source: attempt.source)
-            context.outbox.postponed += context.queues.recordTrial(trial, in: key, by: intent.id)
+            context.outbox.postponed += context.queues.recordTrial(trial, in: key, by: hop.intent.id)
         }
         return true
     }
 
-    private func login(of attempt: Attempt) -> InFlightAttempts.Login {
+    private func login(of attempt: Attempt, _ hop: HopState) -> InFlightAttempts.Login {
         InFlightAttempts.Login(
             credential: attempt.credential, space: attempt.space,
-            steering: search.hopState.steering(to: attempt.challenger), provenAt: attempt.provenAt)
+            steering: hop.steering(to: attempt.challenger), provenAt: attempt.provenAt)
     }
 
     /// Returns a side whose login has to wait for the verdict on other fetches' attempts, if any. Such logins are sent
     /// without a new challenge, for example a login of the session, or a login to a proxy.
-    func sideAwaitingVerdict(_ context: inout FetchContext) -> Side? {
+    func sideAwaitingVerdict(_ hop: HopState, _ context: inout FetchContext) -> Side? {
         for side in Side.allCases {
             if let attempt = outgoing[side] {
-                if !beginAttempt(attempt, &context) { return side }
-            } else if let challenger = search.hopState.chain.challenger(at: side) {
+                if !beginAttempt(attempt, hop, &context) { return side }
+            } else if let challenger = hop.chain.challenger(at: side) {
                 // The fetch may have waited to send a login that it no longer has.
-                context.queues.endAttempt(by: intent.id, at: challenger, now: context.now)
+                context.queues.endAttempt(by: hop.intent.id, at: challenger, now: context.now)
             }
         }
         return nil
@@ -91,7 +91,9 @@ extension LoginResolution {
     /// Applies an update about the login at `side`, for whose verdict this fetch has waited. If the fetch is admitted, it
     /// sends the login. All other logins are dropped if they were refused or are preemptive; `prepare` chooses preemptive
     /// logins again.
-    mutating func recordVerdict(_ news: AuthenticationQueues.QueueUpdate, at side: Side, _ context: FetchContext) {
+    mutating func recordVerdict(
+        _ news: AuthenticationQueues.QueueUpdate, at side: Side, _ hop: HopState, _ context: FetchContext
+    ) {
         var admitted: Side?
         if case .admitted(let provenAt) = news {
             admitted = side
@@ -100,23 +102,23 @@ extension LoginResolution {
         }
         for other in Side.allCases where other != admitted {
             guard let attempt = outgoing[other] else { continue }
-            if attempt.isPreemptive || isRefusedMeanwhile(attempt, context) { outgoing[other] = nil }
+            if attempt.isPreemptive || isRefusedMeanwhile(attempt, hop, context) { outgoing[other] = nil }
         }
     }
 
     /// Whether the server has refused the credential to another fetch since this one began.
-    func isRefusedMeanwhile(_ attempt: Attempt, _ context: FetchContext) -> Bool {
+    func isRefusedMeanwhile(_ attempt: Attempt, _ hop: HopState, _ context: FetchContext) -> Bool {
         context.refusals.hasRefused(
-            attempt.credential, in: attempt.space, search.hopState.steering(to: attempt.challenger),
-            since: intent.refusalBaseline)
+            attempt.credential, in: attempt.space, hop.steering(to: attempt.challenger),
+            since: hop.intent.refusalBaseline)
     }
 
     /// Makes the next request log in anew, because the connection that had logged in has ended.
-    mutating func logInAgain(_ context: FetchContext) {
+    mutating func logInAgain(_ hop: HopState, _ context: FetchContext) {
         for side in Side.allCases {
             guard let attempt = outgoing[side] else { continue }
             // guard: login-again-refused-meanwhile
-            if isRefusedMeanwhile(attempt, context) {
+            if isRefusedMeanwhile(attempt, hop, context) {
                 outgoing[side] = nil
             } else {
                 outgoing[side]?.needsNewConnection = true
@@ -134,21 +136,21 @@ extension LoginResolution {
 
     /// Whether the request needs a new connection. On a connection that has logged in earlier, a changed password would
     /// go unnoticed.
-    func needsNewConnection(now: Duration) -> Bool {
+    func needsNewConnection(now: Duration, _ hop: HopState) -> Bool {
         func isOld(_ attempt: Attempt?) -> Bool {
             if attempt?.needsNewConnection == true { return true }
             guard let attempt, attempt.challenge != .negotiate, let provenAt = attempt.provenAt else { return false }
             return now - provenAt >= Limits.connectionAge
         }
-        return isOld(outgoing.handshake?.attempt) || search.hopState.chain.isTunnel && isOld(outgoing.proxy)
+        return isOld(outgoing.handshake?.attempt) || hop.chain.isTunnel && isOld(outgoing.proxy)
     }
 
     /// Records in the audit log each login that the next request contains, unless that use is recorded already.
-    mutating func auditUses(_ context: inout FetchContext) {
+    mutating func auditUses(_ hop: HopState, _ context: inout FetchContext) {
         for side in Side.allCases where outgoing[side]?.isAudited == false {
             outgoing[side]?.isAudited = true
             guard let attempt = outgoing[side] else { continue }
-            search.hopState.audit(.credentialUsed, attempt, &context)
+            hop.audit(.credentialUsed, attempt, &context)
         }
     }
 }

@@ -6,34 +6,34 @@ extension LoginResolution {
     /// this URL.
     mutating func obtainToken(
         for asked: AnswerableChallenge, in space: ProtectionSpace, _ question: Question, from respondent: Respondent?,
-        _ context: inout FetchContext
+        _ hop: inout HopState, _ context: inout FetchContext
     ) -> Resolution? {
-        guard case .login(let offers, _) = question.kind, let rule = search.tokenRule(for: asked, in: space, context)
+        guard case .login(let offers, _) = question.kind, let rule = hop.tokenRule(for: asked, in: space, context)
         else { return nil }
-        let known = search.hopState[offers.challenger].tokens
+        let known = hop[offers.challenger].tokens
         var needsLogin = false
         switch known.outcome {
         case .token(let credential)?:
             let candidate = Candidate(
-                credential: credential, source: .keyring, partition: intent.access.keyringPartition)
-            if search.isUsable(candidate, for: asked, in: space, context) {
-                return attempt(candidate, for: asked, in: space, question, &context)
+                credential: credential, source: .keyring, partition: hop.intent.access.keyringPartition)
+            if hop.isUsable(candidate, for: asked, in: space, context) {
+                return attempt(candidate, for: asked, in: space, question, &hop, &context)
             }
             // A registry gives anyone a token, but a person may do more.
             needsLogin =
-                rule.flow == .registry || search.hopState[offers.challenger].hasRefused(credential, in: space)
+                rule.flow == .registry || hop[offers.challenger].hasRefused(credential, in: space)
         case .login(let login)?:
             guard let respondent else { return .endUnanswered(question) }
             // A sandboxed program could log in with an account of its own, which others would then use.
-            if intent.access.subject?.isSandboxed == true, respondent != .agents { return nil }
+            if hop.intent.access.subject?.isSandboxed == true, respondent != .agents { return nil }
             var question = question
             question.login = login
-            search.hopState[offers.challenger].tokens.consentEpoch = context.consents.epoch
+            hop[offers.challenger].tokens.consentEpoch = context.consents.epoch
             return .ask(question, respondent, nil)
         case .needsConsent?:
             let use = ConsentBook.Use(space: space, user: nil)
-            guard !search.hopState.consent.isRefused(use) else { return nil }
-            if let step = search.hopState.confirm(use, of: .keyring, question, &context) { return step }
+            guard !hop.consent.isRefused(use) else { return nil }
+            if let step = hop.confirm(use, of: .keyring, question, &context) { return step }
         case .nothing?: return .endUnanswered(question)
         case .failed(let failure)?: return .fail(failure)
         case nil: break
@@ -45,66 +45,66 @@ extension LoginResolution {
         let hasLoggedInInVain = known.hasLoggedIn && needsLogin
         let query = tokenQuery(
             rule, BearerParameters(offer?.params ?? [:], realm: asked.realm), in: space, needsLogin: needsLogin,
-            mayAsk: respondent != nil && !hasLoggedInInVain, since: question.since, context)
+            mayAsk: respondent != nil && !hasLoggedInInVain, since: question.since, hop, context)
         // A new token would be refused for the same reason.
         // guard: oauth-once-for-each-purpose
-        guard search.hopState[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
+        guard hop[offers.challenger].tokens.begin(query) else { return .endUnanswered(question) }
         return .obtainToken(question, query)
     }
 
     /// Returns the query for a token for this fetch.
     func tokenQuery(
         _ rule: OAuthRule, _ challenge: BearerParameters, in space: ProtectionSpace, needsLogin: Bool, mayAsk: Bool,
-        since: Duration, _ context: FetchContext
+        since: Duration, _ hop: HopState, _ context: FetchContext
     ) -> TokenQuery {
         var query = TokenQuery(
-            rule: rule, url: search.chain.hop.url, challenge: challenge, needsLogin: needsLogin,
-            isConsented: isTokenConsented(in: space, context), mayAsk: mayAsk)
+            rule: rule, url: hop.chain.hop.url, challenge: challenge, needsLogin: needsLogin,
+            isConsented: isTokenConsented(in: space, hop, context), mayAsk: mayAsk)
         // A login of one program, or a password of one client, must not serve another that consent or sharing keeps apart. A
         // stored login serves all that have consent.
-        if rule.flow == .registry || intent.access.subject == nil || !query.isConsented {
-            query.audience = intent.access.sharingPartition
+        if rule.flow == .registry || hop.intent.access.subject == nil || !query.isConsented {
+            query.audience = hop.intent.access.sharingPartition
         }
         query.since = since
-        query.owner = intent.access.owner  // guard: oauth-owner-of-a-login
+        query.owner = hop.intent.access.owner  // guard: oauth-owner-of-a-login
         query.excludedPaths = context.environment.rules.tokens.innerPaths(of: rule)
         return query
     }
 
     /// Whether a token with a wider scope can be obtained. Without a rule, 403 is a response like any other.
-    func canWiden(_ offers: OfferList, _ context: FetchContext) -> Bool {
+    func canWiden(_ offers: OfferList, _ hop: HopState, _ context: FetchContext) -> Bool {
         guard let attempt = outgoing.server, let wanted = attempt.tooNarrow(offers) else { return false }
-        return search.tokenRule(for: wanted, in: attempt.space, context) != nil
+        return hop.tokenRule(for: wanted, in: attempt.space, context) != nil
     }
 
     /// Whether this program may use a stored login of this space.
-    func isTokenConsented(in space: ProtectionSpace, _ context: FetchContext) -> Bool {
-        intent.access.subject == nil
-            || search.hopState.consent.isConsented(ConsentBook.Use(space: space, user: nil), context)
+    func isTokenConsented(in space: ProtectionSpace, _ hop: HopState, _ context: FetchContext) -> Bool {
+        hop.intent.access.subject == nil
+            || hop.consent.isConsented(ConsentBook.Use(space: space, user: nil), context)
     }
 
     /// Records that a person has logged in for this program, so that it may use the login until the session ends.
-    mutating func recordConsent(of question: Question, _ context: inout FetchContext) {
-        guard let asked = question.asked, case .login(let offers, _) = question.kind, intent.access.subject != nil
+    mutating func recordConsent(of question: Question, _ hop: inout HopState, _ context: inout FetchContext) {
+        guard let asked = question.asked, case .login(let offers, _) = question.kind, hop.intent.access.subject != nil
         else { return }
         let use = ConsentBook.Use(space: asked.protectionSpace(at: offers.challenger), user: nil)
-        let epoch = search.hopState[offers.challenger].tokens.consentEpoch ?? context.consents.epoch
-        search.hopState.consent.record(.session, to: use, epoch: epoch, &context)
+        let epoch = hop[offers.challenger].tokens.consentEpoch ?? context.consents.epoch
+        hop.consent.record(.session, to: use, epoch: epoch, &context)
     }
 
     /// Records the outcome of `obtainToken`.
-    mutating func record(_ outcome: TokenOutcome, for question: Question) {
-        search.hopState[search.hopState.challenger(of: question)].tokens.outcome = outcome
+    mutating func record(_ outcome: TokenOutcome, for question: Question, _ hop: inout HopState) {
+        hop[hop.challenger(of: question)].tokens.outcome = outcome
     }
 
     /// Records the token of a login that a person has made for this fetch.
-    mutating func recordLogin(_ token: LoginCredential, _ question: Question) {
-        record(.token(token), for: question)
-        search.hopState[search.hopState.challenger(of: question)].tokens.hasLoggedIn = true
+    mutating func recordLogin(_ token: LoginCredential, _ question: Question, _ hop: inout HopState) {
+        record(.token(token), for: question, &hop)
+        hop[hop.challenger(of: question)].tokens.hasLoggedIn = true
     }
 
     /// Records that the question about a login was answered, so that the login is over.
-    mutating func recordLogin(_ question: Question) {
-        if question.login != nil { search.hopState[search.hopState.challenger(of: question)].tokens.outcome = nil }
+    mutating func recordLogin(_ question: Question, _ hop: inout HopState) {
+        if question.login != nil { hop[hop.challenger(of: question)].tokens.outcome = nil }
     }
 }

@@ -10,8 +10,8 @@ struct RequestBodyResolution: Sendable {
     mutating func record(_ state: RequestBodyState) { self.state = state }
 
     /// Returns the step that is needed before the body can be sent; `nil` if it can be sent now.
-    func obstacle(_ outgoing: RequestLogins, _ hopState: HopState) -> Resolution? {
-        let chain = hopState.chain
+    func obstacle(_ outgoing: RequestLogins, _ hop: HopState) -> Resolution? {
+        let chain = hop.chain
         guard case .stream? = chain.hop.body else { return nil }
         let sent = [outgoing.server, chain.isTunnel ? nil : outgoing.proxy].compactMap { $0 }
         if let covering = sent.first(where: { $0.challenge.digest?.protection == .authInt }) {
@@ -20,7 +20,7 @@ struct RequestBodyResolution: Sendable {
             return .fail(FetchFailure(.notSupported, text))
         }
         guard isSpent else { return nil }
-        guard hopState.intent.plan.canResendBody else {
+        guard hop.intent.plan.canResendBody else {
             let text =
                 "the request to \(chain.server.text) must be sent again, but its body was not copied: it exceeded the quota for temporary files, or the disk is full; use a body that the client can send again (fetch/needBody), such as a file"
             return .fail(FetchFailure(.bodyNotReplayable, text))
@@ -30,9 +30,9 @@ struct RequestBodyResolution: Sendable {
 
     /// Sends the request again after the connection was closed without a response. A part of the body was sent and is
     /// no longer available.
-    mutating func sendAgain(_ hopState: inout HopState) -> Resolution {
-        guard hopState.beginRound() else {
-            let text = "\(hopState.server.text) closed too many connections without a response; fetch aborted"
+    mutating func sendAgain(_ hop: inout HopState) -> Resolution {
+        guard hop.beginRound() else {
+            let text = "\(hop.server.text) closed too many connections without a response; fetch aborted"
             return .fail(FetchFailure(.connectionLost, text))
         }
         state = .spent
@@ -40,13 +40,13 @@ struct RequestBodyResolution: Sendable {
     }
 
     /// - Parameter body: the body that the client has sent again; `nil` if it has not.
-    mutating func supplied(_ body: RequestBody?, _ hopState: inout HopState) -> Resolution {
+    mutating func supplied(_ body: RequestBody?, _ hop: inout HopState) -> Resolution {
         guard let body else {
             let text =
-                "the request to \(hopState.server.text) must be sent again, but the client did not send the body again when asked (fetch/needBody)"
+                "the request to \(hop.server.text) must be sent again, but the client did not send the body again when asked (fetch/needBody)"
             return .fail(FetchFailure(.bodyNotReplayable, text))
         }
-        hopState.chain.supply(body)
+        hop.chain.supply(body)
         state = .untouched
         return .send
     }

@@ -21,14 +21,14 @@ extension FetchMachine {
             }
         } else if failure.cause == .proxyRefused(status: nil), route?.endpoint.type != .socks {
             // The proxy may have ended the connection because of this server.
-            logins.search.hopState.chain.excludeDirect()  // guard: failover-refusal-not-direct
+            hop.chain.excludeDirect()  // guard: failover-refusal-not-direct
         } else {
             return nil
         }
         // guard: failover-sends-nothing-twice
         guard !failure.hasSentRequest || isRepeatable, !body.isSpent else { return nil }
-        guard logins.search.hopState.chain.chooseNextRoute() else { return nil }
-        logins.search.hopState.leases.releaseAll(&context)
+        guard hop.chain.chooseNextRoute() else { return nil }
+        hop.leases.releaseAll(&context)
         return enterRoute(isOther: true, from: chain.origin, &context, events: [])
     }
 

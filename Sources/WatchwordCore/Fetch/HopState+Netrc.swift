@@ -2,11 +2,11 @@ internal import WatchwordProtocol
 
 /// The netrc file, and then the configured commands, as sources of credentials after the keyring (SEMANTICS rule 15).
 /// The same rules apply to both.
-extension CredentialSearch {
+extension HopState {
     /// Returns the logins that were found; `nil` before the search, and after the configuration has changed to another
     /// file or command.
     func netrcLogins(at challenger: Challenger, _ context: FetchContext) -> ChallengerHistory.FoundLogins? {
-        hopState[challenger].netrcLogins.flatMap { $0.mark < context.forgets.netrcMark ? nil : $0 }
+        self[challenger].netrcLogins.flatMap { $0.mark < context.forgets.netrcMark ? nil : $0 }
     }
 
     /// Returns the first matching login of the file; `nil` if a login of the file was refused in any realm.
@@ -27,7 +27,7 @@ extension CredentialSearch {
         }.first { user?.admits($0.account) ?? true }  // guard: netrc-user
         guard let found, let first,
             !isNarrowerInSession(than: first, at: challenger, context),
-            !hopState[challenger].hasRefusedNetrc(first),
+            !self[challenger].hasRefusedNetrc(first),
             !context.keyring.hasRefused(first, at: challenger, now: context.now)  // guard: netrc-refused-to-others
         else { return nil }
         let candidate = Candidate(credential: first, source: found.source, partition: intent.access.keyringPartition)
@@ -41,7 +41,7 @@ extension CredentialSearch {
     func netrcQuery(
         for asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> NetrcQuery? {
-        guard context.environment.rules.usesNetrc, hopState.allowsStorageNow(for: space, context),
+        guard context.environment.rules.usesNetrc, allowsStorageNow(for: space, context),
             case .server(let origin) = Challenger(space),
             // guard: netrc-behind-a-failed-keyring
             context.keyring.state == .disabled || isKeyringKnown(at: .server(origin), context),
@@ -53,7 +53,7 @@ extension CredentialSearch {
 
     private func isKeyringKnown(at challenger: Challenger, _ context: FetchContext) -> Bool {
         keyringItems(at: challenger, context) != nil
-            && (context.keyring.isAbsent || hopState[challenger].keyringItems?.isComplete == true)
+            && (context.keyring.isAbsent || self[challenger].keyringItems?.isComplete == true)
     }
 
     /// Whether the file may answer `asked`. An entry applies to all realms of its server, but not to a weak challenge

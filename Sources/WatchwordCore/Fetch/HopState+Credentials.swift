@@ -3,13 +3,7 @@ internal import WatchwordProtocol
 /// Finds credentials for a challenge, or to send before one: SEMANTICS rules 15 to 19 and 23 to 25.
 ///
 /// Changes no state: `LoginResolution` tries or proposes the results.
-struct CredentialSearch: Sendable {
-    var hopState: HopState
-
-    var intent: FetchIntent { hopState.intent }
-    var chain: RedirectChain { _read { yield hopState.chain } }
-    var server: Challenger { hopState.server }
-
+extension HopState {
     // MARK: Usable credentials
 
     /// Returns the problem that a credential has regardless of the scheme, if any: it has expired, or is for another
@@ -67,16 +61,16 @@ struct CredentialSearch: Sendable {
         let challenger = Challenger(space)
         return challenge.canCarry(candidate.credential, at: challenger)
             && problem(with: candidate.credential, at: challenger, context) == nil
-            && !hopState[challenger].hasRefused(candidate.credential, in: space)
-            && !hopState[challenger].tokens.isTooNarrow(candidate.credential, for: challenge)
-            && !hopState.consent.isRefused(hopState.consent.use(of: candidate, in: space, context))
+            && !self[challenger].hasRefused(candidate.credential, in: space)
+            && !self[challenger].tokens.isTooNarrow(candidate.credential, for: challenge)
+            && !consent.isRefused(consent.use(of: candidate, in: space, context))
     }
 
     // MARK: Consent
 
     /// Whether the candidate may be used without a prompt.
     func isConsented(_ candidate: Candidate, in space: ProtectionSpace, _ context: FetchContext) -> Bool {
-        hopState.consent.isConsented(hopState.consent.use(of: candidate, in: space, context), context)
+        consent.isConsented(consent.use(of: candidate, in: space, context), context)
     }
 
     func isConsented(_ attempt: Attempt, _ context: FetchContext) -> Bool {  // guard: consent-on-the-way
@@ -113,7 +107,7 @@ struct CredentialSearch: Sendable {
     {
         // A token service could require a token of its own for its replies, without end.
         guard case .bearer = challenge, space.proxyType == nil, !intent.plan.isLoginStep,
-            hopState.allowsStorageNow(for: space, context)
+            allowsStorageNow(for: space, context)
         else { return nil }
         return context.environment.rules.tokens.rule(for: chain.hop.url)
     }

@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
 /// Finds credentials of the fetch, the session and the keyring that can answer a challenge.
-extension CredentialSearch {
+extension HopState {
     /// Returns the fetch's own credential, or the URL's; for Negotiate also the user's Kerberos tickets, if the fetch
     /// names no user.
     func ownCandidate(
@@ -12,7 +12,7 @@ extension CredentialSearch {
             Candidate(credential: $0.credential, source: $0.source, partition: intent.access.partition)
         }
         if challenge == .negotiate, own.isEmpty, intent.namedUser(at: challenger) == nil,
-            hopState.allowsStorageNow(for: space, context)
+            allowsStorageNow(for: space, context)
         {
             let tickets = LoginCredential(form: .tickets, secret: Secret(capacity: 0) { _ in 0 })
             own.append(Candidate(credential: tickets, source: .ambient, partition: intent.access.partition))
@@ -25,7 +25,7 @@ extension CredentialSearch {
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> Candidate? {
         let challenger = Challenger(space)
-        guard hopState.allowsStorageNow(for: space, context), !isDowngrade(challenge, challenger, context) else {
+        guard allowsStorageNow(for: space, context), !isDowngrade(challenge, challenger, context) else {
             return nil
         }
         for part in intent.access.readable {
@@ -49,7 +49,7 @@ extension CredentialSearch {
         _ context: FetchContext
     ) -> Candidate? {
         let challenger = Challenger(space)
-        guard hopState.allowsStorageNow(for: space, context) else { return nil }
+        guard allowsStorageNow(for: space, context) else { return nil }
         let user = intent.namedUser(at: challenger)
         let isStrongEnough = { (pattern: SpacePattern) in
             isForWeaker || !isDowngrade(challenge, challenger, context, AcceptedStrength.Reach(pattern))
@@ -100,6 +100,6 @@ extension CredentialSearch {
 
     /// Returns the keyring items that were looked up; `nil` before the lookup, and again after anything was forgotten.
     func keyringItems(at challenger: Challenger, _ context: FetchContext) -> [KeyringItem]? {
-        hopState[challenger].keyringItems.flatMap { $0.mark == context.forgets.mark ? $0.items : nil }
+        self[challenger].keyringItems.flatMap { $0.mark == context.forgets.mark ? $0.items : nil }
     }
 }

@@ -14,14 +14,14 @@ struct KnownCredential: Sendable, Equatable {
 }
 
 /// Several stored credentials that fit one challenge (SEMANTICS rule 18).
-extension CredentialSearch {
+extension HopState {
     /// Returns the stored credentials that the respondent may choose from. Empty if the proposed credential is the only
     /// one, or if the fetch may not use stored credentials.
     func knownCredentials(
         for question: Question, _ asked: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> [KnownCredential] {
         let challenger = Challenger(space)
-        guard hopState.allowsStorageNow(for: space, context), !isDowngrade(asked, challenger, context) else {
+        guard allowsStorageNow(for: space, context), !isDowngrade(asked, challenger, context) else {
             return []
         }
         var known: [KnownCredential] = []

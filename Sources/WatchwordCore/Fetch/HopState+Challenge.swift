@@ -1,14 +1,14 @@
 internal import WatchwordProtocol
 
 /// Builds the challenge that a respondent receives.
-extension CredentialSearch {
+extension HopState {
     func challenge(
         for question: Question, at respondent: Respondent, problem: Challenge.AnswerProblem?,
         proposesCertificate: Bool, _ context: FetchContext
     ) -> Challenge? {
-        guard let space = hopState.space(of: question) else { return nil }
+        guard let space = space(of: question) else { return nil }
         let challenger = Challenger(space)
-        let record = hopState[challenger]
+        let record = self[challenger]
         let failureResponse = question.response.map {
             Challenge.FailureResponse(status: $0.status, headers: $0.headers)
         }
@@ -28,7 +28,7 @@ extension CredentialSearch {
         challenge.state = question.state
         challenge.login = question.login
         challenge.isForHandler = respondent == .handler
-        if let steering = hopState.steering(to: challenger) {
+        if let steering = steering(to: challenger) {
             challenge.exceptionalKey = steering.exceptionalKey
             challenge.namedProxy = steering.proxy?.text
         }
@@ -64,7 +64,7 @@ extension CredentialSearch {
         // For another scheme or realm, only the user is proposed, since the answer `proposed` has to fit this
         // challenge.
         guard let asked = question.asked, asked.takesPassword else { return nil }
-        if let refused = hopState[challenger].lastRefused, refused.credential.form == .password {
+        if let refused = self[challenger].lastRefused, refused.credential.form == .password {
             return ProposedCredential(
                 user: refused.credential.user, hasPassword: refused.space == asked.protectionSpace(at: challenger),
                 source: refused.source)
@@ -85,9 +85,9 @@ extension CredentialSearch {
 
     private func persistenceAllowed(in space: ProtectionSpace, _ context: FetchContext) -> [Persistence] {
         if space.authenticationMethod == .serverTrust {
-            return hopState.mayRememberTrust(context) ? [.none, .forSession, .permanent] : [.none]
+            return mayRememberTrust(context) ? [.none, .forSession, .permanent] : [.none]
         }
-        guard hopState.allowsStorageNow(for: space, context) else { return [.none] }
+        guard allowsStorageNow(for: space, context) else { return [.none] }
         switch space.authenticationMethod {
         case .other, .negotiate, .serverTrust: return [.none]
         case .bearer, .clientCertificate: return [.none, .forSession]

@@ -1,7 +1,7 @@
 internal import WatchwordProtocol
 
 /// Logins that are sent before a challenge.
-extension CredentialSearch {
+extension HopState {
     /// Whether the path that the server finds is certain, so that a login can be sent unasked.
     private func isUnambiguous(at challenger: Challenger) -> Bool {  // guard: unasked-ambiguous-path
         challenger.isProxy || !chain.hop.url.isAmbiguous
@@ -22,18 +22,18 @@ extension CredentialSearch {
                 owner: part, now: context.now)
         }
         guard let entry = found?.value,
-            !hopState[challenger].withheld.contains(where: { $0.credential.isSame(as: entry.credential) })
+            !self[challenger].withheld.contains(where: { $0.credential.isSame(as: entry.credential) })
         else { return nil }
         let (space, credential) = (entry.space, entry.credential)
-        guard hopState.allowsStorage(for: space, context),
+        guard allowsStorage(for: space, context),
             // A client or handler in the mode `everything` receives the challenge first.
-            !hopState.asksFirst(in: space),
+            !asksFirst(in: space),
             intent.plan.methods(at: challenger)?.contains(space.authenticationMethod) ?? true,
             context.environment.rules.schemes.allow(space.authenticationMethod, at: challenger),
-            !hopState[challenger].hasRefused(credential, in: space),
+            !self[challenger].hasRefused(credential, in: space),
             !isNarrowerStored(than: credential, in: space, context),
             !context.refusals.hasRefused(
-                credential, in: space, hopState.steering(to: challenger), since: intent.refusalBaseline),
+                credential, in: space, steering(to: challenger), since: intent.refusalBaseline),
             intent.agrees(with: credential, at: challenger),  // guard: preemptive-agrees-with-fetch
             entry.digest.map({ context.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
@@ -55,7 +55,7 @@ extension CredentialSearch {
                 at: challenger, path: chain.path(at: challenger), user: intent.namedUser(at: challenger), owner: part,
                 now: context.now)
         }.first
-        guard let entry = entry?.value, hopState.allowsStorageNow(for: entry.space, context),
+        guard let entry = entry?.value, allowsStorageNow(for: entry.space, context),
             intent.agrees(with: entry.credential, at: challenger)
         else { return nil }
         let attempt = Attempt(entry, mark: context.forgets.mark)
@@ -85,10 +85,10 @@ extension CredentialSearch {
             context.environment.rules.schemes.allow(space.authenticationMethod, at: server),
             challenge.canCarry(credential, at: server), problem(with: credential, at: server, context) == nil,
             // guard: unasked-and-weaker
-            !isDowngrade(challenge, server, context, .server), !hopState[server].hasRefused(credential, in: space),
-            !hopState[server].withheld.contains(where: { $0.credential.isSame(as: credential) }),
+            !isDowngrade(challenge, server, context, .server), !self[server].hasRefused(credential, in: space),
+            !self[server].withheld.contains(where: { $0.credential.isSame(as: credential) }),
             !context.refusals.hasRefused(
-                credential, in: space, hopState.steering(to: server), since: intent.refusalBaseline)
+                credential, in: space, steering(to: server), since: intent.refusalBaseline)
         else { return nil }
         var attempt = Attempt(
             challenge, space, Candidate(credential: credential, source: .explicit, partition: intent.access.partition))
