@@ -57,7 +57,8 @@ func request(
     return TransferRequest(
         url: place, method: method, headers: headers,
         authorization: authorization.map(secret),
-        body: body.map { .bytes(Array($0.utf8)) }, timeout: timeout, TransferOptions(maxBodyBytes: maxBodyBytes))
+        body: body.map { .bytes(Array($0.utf8)) }, timeout: timeout,
+        Indirect(wrappedValue: TransferOptions(maxBodyBytes: maxBodyBytes)))
 }
 
 extension Result where Success == TransferResponse, Failure == TransferFailure {

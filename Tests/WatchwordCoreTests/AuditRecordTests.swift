@@ -132,8 +132,8 @@ import WatchwordProtocol
     @Test func aStoredCredentialIsRecordedWithItsFetch() throws {
         var table = FetchTable(isKeyringEnabled: true)
         let environment = FetchEnvironment(now: .zero, clientNonces: .fixed("n"))
-        let plan = try FetchPlan(FetchRunParams(url: "http://h/"), subscription: Subscription(delivery: .request))
-        let id = table.add(plan, of: ClientTag(value: 1))
+        let request = try FetchRequest(FetchRunParams(url: "http://h/"), subscription: Subscription(delivery: .request))
+        let id = table.add(request, of: ClientTag(value: 1)).id
         _ = table.handle(.started, of: id, environment)
         let fields = [HeaderField("WWW-Authenticate", "Basic realm=\"r\"")]
         _ = table.handle(.received(TransferResponse(status: 401, headers: HeaderBlock(fields))), of: id, environment)

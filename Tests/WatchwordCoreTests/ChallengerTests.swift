@@ -26,11 +26,8 @@ import WatchwordProtocol
 
     @Test("Rule B7: TLS and this machine count as secure, for servers and proxies")
     func connectionsThatOthersCannotRead() throws {
-        let plan = try FetchPlan(FetchRunParams(url: "http://h/"), subscription: nil)
-        let intent = FetchIntent(
-            plan, id: FetchID(number: 1), client: AuthenticationQueues.Client(tag: ClientTag(value: 1), program: nil),
-            access: Access(nil, client: ClientTag(value: 1), sharing: .user), lastRefusal: 0)
-        var chain = RedirectChain(intent)
+        let request = try FetchRequest(FetchRunParams(url: "http://h/"), subscription: nil)
+        var chain = RedirectChain(SharedFetchRequest(request))
         let isSecure: [(Challenger, Bool)] = [
             (server, false), (.server(Origin(scheme: .https, host: "h", port: 1)), true), (here, true),
             (.proxy(wayOut), false), (.proxy(ProxyEndpoint(type: .https, host: "p", port: 1)), true),

@@ -424,7 +424,7 @@ import WatchwordProtocol
         var run = TableRun()
         let fetch = try run.fetch("https://h/", subject: maps) {
             $0.tls.certificate = certificate("client", .none)
-        } plan: {
+        } adapt: {
             $0.mayNameFiles = false
         }
         run.fail(fetch, .certificate(.clientCertificateRequired))

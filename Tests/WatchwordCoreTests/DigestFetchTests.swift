@@ -63,22 +63,16 @@ import WatchwordProtocol
     func theUriIsTheTargetOfTheRequestLine(proxy: String?, url: String, uri: String) throws {
         var params = FetchRunParams(url: url)
         params.credential = Mufasa.credential
-        let plan = try FetchPlan(params, subscription: nil)
+        let request = try FetchRequest(params, subscription: nil)
         let rule = ProxyRule(endpoint: try proxy.map { try ProxyEndpoint($0) })
         let environment = FetchEnvironment(now: .zero, proxy: rule, clientNonces: .fixed("c"))
-        var (machine, context) = (machine(plan), FetchContext(environment: environment))
+        var (machine, context) = (FetchMachine(SharedFetchRequest(request)), FetchContext(environment: environment))
         _ = machine.handle(.started, &context)
         let field = HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
         let step = try #require(machine.handle(.received(TransferResponse(status: 401, headers: [field])), &context))
         guard case .transfer(let request) = step.command else { return #expect(Bool(false)) }
         #expect(try #require(request.authorization).revealed.contains("\(uri), "))
         #expect(machine.logins.outgoing.server?.digestExchange.map { "uri=\"\($0.requestTarget)\"" } == uri)
-    }
-
-    private func machine(_ plan: FetchPlan) -> FetchMachine {
-        FetchMachine(
-            plan, id: FetchID(number: 1), client: AuthenticationQueues.Client(tag: ClientTag(value: 1), program: nil),
-            access: Access(nil, client: ClientTag(value: 1), sharing: .user), lastRefusal: 0)
     }
 
     @Test("Rule D11: a credential that cannot be encoded is not sent, and the respondent is told")

@@ -39,11 +39,13 @@ struct MachineRun {
         table = FetchTable(isKeyringEnabled: keyring != nil)
         self.keyring = keyring
         table.context.session = session
-        id = table.add(
-            try FetchPlan(
-                params, subscription: isSubscribed ? subscription : nil,
-                url: keepsTarget ? FetchURL(params.url, keepsTarget: true) : nil),
-            of: ClientTag(value: 1))
+        id =
+            table.add(
+                try FetchRequest(
+                    params, subscription: isSubscribed ? subscription : nil,
+                    url: keepsTarget ? FetchURL(params.url, keepsTarget: true) : nil),
+                of: ClientTag(value: 1)
+            ).id
     }
 
     var session: SessionCache {

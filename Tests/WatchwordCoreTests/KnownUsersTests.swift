@@ -11,9 +11,9 @@ import WatchwordProtocol
 
     private func asked(
         _ run: inout TableRun, _ items: [KeyringItem]? = nil, subject: Subject? = nil,
-        plan: (inout FetchPlan) -> Void = { _ in }
+        adapt: (inout FetchRequest) -> Void = { _ in }
     ) throws -> FetchID {
-        let fetch = try run.fetch(subject: subject, plan: plan)
+        let fetch = try run.fetch(subject: subject, adapt: adapt)
         run.challenge(fetch)
         if run.isLookingUp(fetch) { run.found(fetch, items ?? self.items) }
         return fetch

@@ -55,9 +55,9 @@ import WatchwordProtocol
         let malformed = Array("us%zz:pw".utf8).withUnsafeBytes { Secret(copying: $0) }
         let given = LoginCredential(user: "out", password: malformed)
         params.proxy = .named(NamedProxy(url: "http://q:3128", userInfo: malformed, credential: given))
-        #expect(try FetchPlan(params, subscription: nil).proxyCredential == given)
+        #expect(try FetchRequest(params, subscription: nil).proxyCredential == given)
         params.proxy = .named(NamedProxy(url: "http://q:3128", userInfo: malformed))
-        #expect(throws: FetchFailure.self) { try FetchPlan(params, subscription: nil) }
+        #expect(throws: FetchFailure.self) { try FetchRequest(params, subscription: nil) }
     }
 
     @Test("Rules 1 and R13: a 407 from the server is a response")

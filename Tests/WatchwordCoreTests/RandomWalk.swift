@@ -186,14 +186,16 @@ struct RandomWalk {
         if params.interaction == .ownClient, chance(1, in: 4) {
             params.handler = Subscription(delivery: .request, mode: chance(1, in: 2) ? .everything : .classic)
         }
-        guard let plan = try? FetchPlan(params, subscription: chance(1, in: 5) ? nil : subscription) else { return }
+        guard let request = try? FetchRequest(params, subscription: chance(1, in: 5) ? nil : subscription) else {
+            return
+        }
         let subject = Self.subjects[client]
-        let id = table.add(plan, of: ClientTag(value: client), subject)
+        let id = table.add(request, of: ClientTag(value: client), subject).id
         started += 1
         fetches[id] = Fetch(
             client: client, sharesStorage: params.useStorage && !consults, namesUser: params.credential != nil,
-            proxy: params.proxy, pin: plan.pinnedKey,
-            isApart: plan.pinnedKey != nil || plan.proxyName == "q" || subject != nil)
+            proxy: params.proxy, pin: request.pinnedKey,
+            isApart: request.pinnedKey != nil || request.proxyName == "q" || subject != nil)
         fetches[id]?.subject = subject
         if params.tls.trust == .always { fetches[id]?.pinsAlways = true }
         if table.isLocked { isPrivate.insert(id) }

@@ -54,7 +54,7 @@ extension RandomWalk.Fetch {
     }
 }
 
-extension FetchPlan {
+extension FetchRequest {
     var proxyName: String? {
         if case .named(let endpoint) = proxy { endpoint.host.string } else { nil }
     }

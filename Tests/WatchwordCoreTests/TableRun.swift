@@ -47,16 +47,17 @@ struct TableRun {
     mutating func fetch(
         _ url: String = "http://h/a/page", client: Int = 1, program: Int? = nil,
         subscription: Subscription? = Subscription(delivery: .request), subject: Subject? = nil,
-        change: (inout FetchRunParams) -> Void = { _ in }, plan changePlan: (inout FetchPlan) -> Void = { _ in }
+        change: (inout FetchRunParams) -> Void = { _ in }, adapt: (inout FetchRequest) -> Void = { _ in }
     ) throws -> FetchID {
         let (text, userInfo) = URLText.split(secret(url))
         var params = FetchRunParams(url: text)
         params.userInfo = userInfo
         change(&params)
-        var plan = try FetchPlan(params, subscription: subscription)
-        changePlan(&plan)
+        var request = try FetchRequest(params, subscription: subscription)
+        adapt(&request)
         let id = table.add(
-            plan, of: ClientTag(value: client), program: program.map { ProgramTag(value: $0) }, subject)
+            request, of: ClientTag(value: client), program: program.map { ProgramTag(value: $0) }, subject
+        ).id
         take(table.handle(.started, of: id, environment))
         return id
     }

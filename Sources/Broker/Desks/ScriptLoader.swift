@@ -56,7 +56,8 @@ final class ScriptLoader {
         }
         var options = TransferOptions(maxBodyBytes: PACScript.largestSize)
         options.delivery = .whole
-        var request = TransferRequest(url: parsed, method: "GET", timeout: Self.timeout, options)
+        var request = TransferRequest(
+            url: parsed, method: "GET", timeout: Self.timeout, Indirect(wrappedValue: options))
         request.deniedAddresses = hosts.addresses
         let current = generation
         _ = fetches.ports.transfers.start(Boxed(request), ResponseQuotas()) { [reference] outcome in

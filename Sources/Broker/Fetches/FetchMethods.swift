@@ -62,28 +62,28 @@ final class FetchMethods {
     /// Starts a fetch of the broker itself.
     /// - Parameter connection: the client that is asked if the request needs a login; `nil` for none.
     func start(
-        _ request: OAuthRequest, for connection: ClientConnection?,
+        _ order: OAuthRequest, for connection: ClientConnection?,
         completion: @escaping (Result<FetchResponse, FetchFailure>) -> Void
     ) throws {
-        var params = FetchRunParams(request)
-        let client = request.usesCredentials ? connection : nil
+        var params = FetchRunParams(order)
+        let client = order.usesCredentials ? connection : nil
         // A sandboxed program could log in with an account of its own, which others would then use.
         if client?.isConfined == true, params.interaction == .ownClient { params.interaction = .agent }
-        var plan = try FetchPlan(
+        var draft = try FetchRequest(
             params, subscription: client.flatMap { $0.isSubscribed ? $0.profile.subscription : nil })
-        if !request.usesCredentials { plan.originLogin = .program(request.authorization) }
-        plan.options.delivery = .whole
-        (plan.mayNameFiles, plan.isLoginStep, plan.logsInFirst) = (false, true, request.needsLogin)
+        if !order.usesCredentials { draft.originLogin = .program(order.authorization) }
+        draft.options.delivery = .whole
+        (draft.mayNameFiles, draft.isLoginStep, draft.logsInFirst) = (false, true, order.needsLogin)
         // A code or a refresh token that arrives twice ends the login.
-        plan.needsNewConnection = request.body != nil
-        try context.rules.hosts.check(plan.url.origin)
-        let id = fetches.change {
-            $0.add(plan, of: client?.id.tag ?? .broker, program: client?.program.tag, client.map(currentSubject))
+        draft.needsNewConnection = order.body != nil
+        try context.rules.hosts.check(draft.url.origin)
+        let request = fetches.change {
+            $0.add(draft, of: client?.id.tag ?? .broker, program: client?.program.tag, client.map(currentSubject))
         }
         // No call could be answered with a challenge.
-        let delivery = plan.subscription?.delivery ?? .none
+        let delivery = request.subscription?.delivery ?? .none
         let fetch = RunningFetch(
-            id: id, params: params, delivery: delivery == .result ? .notification : delivery, origin: plan.url.origin,
+            request, delivery: delivery == .result ? .notification : delivery, chargedBytes: params.chargedBytes,
             since: context.now)
         fetch.completion = completion
         if let client {
@@ -92,18 +92,18 @@ final class FetchMethods {
         }
         fetches.add(fetch)
         if let client { fetch.belong(to: client) }
-        fetches.report(.started, of: id)
+        fetches.report(.started, of: fetch.id)
     }
 
     /// - Parameter url: that of `params`, if it is parsed already.
-    /// - Parameter adapt: changes the plan before the fetch is added.
+    /// - Parameter adapt: changes the request before the fetch is added.
     private func makeFetch(
         _ params: FetchRunParams, _ url: FetchURL? = nil, of connection: ClientConnection, inSteps: Bool,
-        adapt: (inout FetchPlan) -> Void = { _ in }
+        adapt: (inout FetchRequest) -> Void = { _ in }
     ) throws -> RunningFetch {
         let subscription = connection.isSubscribed ? connection.profile.subscription : nil
         try clients.checkRoom(for: params.chargedBytes, of: connection)
-        var plan = try FetchPlan(params, subscription: subscription, inSteps: inSteps, url: url)
+        var draft = try FetchRequest(params, subscription: subscription, inSteps: inSteps, url: url)
         guard inSteps || params.attachedBody == nil else {
             throw InvalidParams("params.body of type attach is valid only in fetch/start, which returns a token for it")
         }
@@ -111,33 +111,33 @@ final class FetchMethods {
             throw InvalidParams(
                 "params.auth.handler requires delivery request or notification on the connection")
         }
-        adapt(&plan)
-        plan.mayNameFiles = !connection.isConfined
-        plan.isRestricted = connection.peer.socketKind == .restricted
+        adapt(&draft)
+        draft.mayNameFiles = !connection.isConfined
+        draft.isRestricted = connection.peer.socketKind == .restricted
         do throws(FetchFailure) {
-            try context.rules.hosts.check(plan.url.origin)
+            try context.rules.hosts.check(draft.url.origin)
         } catch {
-            audit.recordDenial(error.kind, connection.cause, origin: plan.url.origin)
+            audit.recordDenial(error.kind, connection.cause, origin: draft.url.origin)
             throw error
         }
         session.handleSuspension()
-        plan.canResendBody = connection.profile.subscription?.asksNeedBody ?? false
-        let storesCopy = !plan.canResendBody && !plan.options.switchesProtocol
+        draft.canResendBody = connection.profile.subscription?.asksNeedBody ?? false
+        let storesCopy = !draft.canResendBody && !draft.options.switchesProtocol
         let stream = params.attachedBody.map { bodies.makeStream($0, storesCopy: storesCopy, for: connection) }
-        if let stream { plan.body = .stream(stream) }
+        if let stream { draft.body = .stream(stream) }
         let (program, subject) = (connection.program.tag, currentSubject(of: connection))
-        let id = fetches.change { $0.add(plan, of: connection.id.tag, program: program, subject) }
-        var delivery = plan.subscription?.delivery ?? .none
+        let request = fetches.change { $0.add(draft, of: connection.id.tag, program: program, subject) }
+        var delivery = request.subscription?.delivery ?? .none
         // The call is answered at once, so challenges cannot be delivered as its result.
         if inSteps && delivery == .result { delivery = .notification }
         let fetch = RunningFetch(
-            id: id, params: params, delivery: delivery, origin: plan.url.origin, since: context.now)
+            request, delivery: delivery, chargedBytes: params.chargedBytes, since: context.now)
         fetch.source = stream?.source
         fetch.client = connection.auditClient
         fetch.program = connection.peer.subject.text
         fetches.add(fetch)
         fetch.belong(to: connection)
-        context.log.debug("fetch started", metadata: ["fetch": "\(id)", "origin": "\(plan.url.origin.text)"])
+        context.log.debug("fetch started", metadata: ["fetch": "\(fetch.id)", "origin": "\(fetch.origin.text)"])
         return fetch
     }
 
@@ -174,7 +174,7 @@ final class FetchMethods {
         let running = own.sorted { $0.id.number < $1.id.number }.map { fetch -> FetchList.Entry in
             let wait = fetches.table.wait(of: fetch.id)
             return .running(
-                "\(fetch.id)", url: fetch.params.url, method: fetch.params.method,
+                "\(fetch.id)", url: fetch.request.url.text, method: fetch.request.method,
                 state: wait == nil ? word(for: fetch) : "waiting", since: context.now - fetch.since,
                 wait: wait?.json(now: context.now))
         }

@@ -31,7 +31,7 @@ extension FetchRouter {
         let name = fetch.id.description
         let body = response.response.body
         let isInline =
-            openBody == nil && fetch.steps == nil && body.count <= fetch.params.maxInlineBodyBytes
+            openBody == nil && fetch.request.options.delivery.isInline(body.count)
             && connection.hasRoom(forBody: body.count)
         let result = FetchRunResult(
             fetchID: name, status: response.response.status, reason: response.response.reason,
@@ -91,11 +91,11 @@ extension FetchRouter {
     /// Notifies the client of `event`. Some events are sent only if the client has requested them in `params.notify`.
     func notify(_ event: FetchEvent, of fetch: RunningFetch) {
         switch event {
-        case .redirected(let status, let from, let to) where fetch.params.notify.contains(.redirect):
+        case .redirected(let status, let from, let to) where fetch.request.notify.contains(.redirect):
             notify(.fetchRedirect, ["status": .integer(status), "from": .string(from), "to": .string(to)], of: fetch)
-        case .responded(let status, let headers) where fetch.params.notify.contains(.headers) && fetch.steps == nil:
+        case .responded(let status, let headers) where fetch.request.notify.contains(.headers) && fetch.steps == nil:
             notify(.fetchHeaders, ["status": .integer(status), "headers": headers.json], of: fetch)
-        case .waiting(let wait) where fetch.params.notify.contains(.waiting):
+        case .waiting(let wait) where fetch.request.notify.contains(.waiting):
             notify(.fetchWaiting, wait.json(now: context.now), of: fetch)
         case .requested(let request): notify(.fetchRequest, request.json, of: fetch)
         case .answered(let response): notify(.fetchResponse, response.json, of: fetch)

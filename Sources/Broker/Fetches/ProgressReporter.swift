@@ -20,7 +20,7 @@ final class ProgressReporter {
     private static let progressInterval = Duration.milliseconds(250)
 
     func report(on fetch: RunningFetch) {
-        guard fetch.params.notify.contains(.progress), let owner = fetch.owner else { return }
+        guard fetch.request.notify.contains(.progress), let owner = fetch.owner else { return }
         askForProgress(of: fetch.id, for: owner)
     }
 

@@ -11,28 +11,11 @@ final class RunningFetch {
         let requestID: RequestID
     }
 
-    /// The parameters of the request that are needed after its start.
-    struct Params {
-        let url: String
-        let method: String
-        let notify: [FetchNotification]
-        let maxInlineBodyBytes: Int
-        /// `nil` without a handler.
-        let handlerDelivery: ChallengeDelivery?
-
-        init(_ params: borrowing FetchRunParams) {
-            (url, method, notify) = (params.url, params.method, params.notify)
-            (maxInlineBodyBytes, handlerDelivery) = (params.maxInlineBodyBytes, params.handler?.delivery)
-        }
-    }
-
-    let id: FetchID
+    let request: SharedFetchRequest
     /// `nil` while the fetch is parked.
     var owner: Owner?
-    let params: Params
     /// How challenges are delivered to the client.
     let delivery: ChallengeDelivery
-    let origin: Origin
     let since: Duration
     /// The client that started the fetch or, after parking, resumed it.
     var client: AuditEvent.Client?
@@ -65,17 +48,16 @@ final class RunningFetch {
     /// The open body of the response that is being processed.
     var openBody: OpenBody?
 
+    var id: FetchID { request.id }
+    var origin: Origin { request.url.origin }
+
     /// The cause of events in this fetch, for the audit log.
     var cause: Cause { Cause(client: client, fetchID: "\(id)") }
 
-    init(
-        id: FetchID, params: borrowing FetchRunParams, delivery: ChallengeDelivery, origin: Origin, since: Duration
-    ) {
-        self.id = id
-        self.params = Params(params)
-        chargedBytes = params.chargedBytes
+    init(_ request: SharedFetchRequest, delivery: ChallengeDelivery, chargedBytes: Int, since: Duration) {
+        self.request = request
         self.delivery = delivery
-        self.origin = origin
+        self.chargedBytes = chargedBytes
         self.since = since
     }
 

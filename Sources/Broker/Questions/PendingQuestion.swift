@@ -55,7 +55,7 @@ struct PendingQuestion {
     /// Returns how a challenge is delivered to its respondent.
     func delivery(of challenge: Challenge, in fetch: RunningFetch) -> ChallengeDelivery {
         guard case .client = place else { return .request }
-        return challenge.isForHandler ? fetch.params.handlerDelivery ?? .request : fetch.delivery
+        return challenge.isForHandler ? fetch.request.handler?.delivery ?? .request : fetch.delivery
     }
 
     func notifyCancelled(_ reason: WithdrawalReason, _ connection: ClientConnection) {

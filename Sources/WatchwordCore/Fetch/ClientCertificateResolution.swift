@@ -52,7 +52,7 @@ struct ClientCertificateResolution: Sendable {
     /// Whether the challenge may propose the remembered certificate. A program that needs consent is offered only the
     /// certificates of its own partition.
     func proposes(_ hop: HopState, _ context: FetchContext) -> Bool {
-        let access = hop.intent.access
+        let access = hop.fetch.access
         return remembered(hop, context).map {
             access.subject == nil || $0.partition == access.certificatePartition
         }
@@ -69,7 +69,7 @@ struct ClientCertificateResolution: Sendable {
         else {
             return nil
         }
-        for part in hop.intent.access.readableForCertificates {
+        for part in hop.fetch.access.readableForCertificates {
             let known = context.decisions.certificate(at: hop.chain.origin, owner: part)
             if let known, !hop[hop.server].hasRefused(known) { return (known, part) }
         }
@@ -78,11 +78,11 @@ struct ClientCertificateResolution: Sendable {
 
     /// Whether the fetch supplies its own certificate for this origin; no other one is sent then.
     private func hasOwn(_ hop: HopState) -> Bool {
-        hop.intent.plan.certificate != nil && hop.chain.origin == hop.intent.plan.url.origin
+        hop.fetch.certificate != nil && hop.chain.origin == hop.fetch.url.origin
     }
 
     private func mayShow(_ hop: HopState) -> Bool {
-        hop.intent.plan.methods?.contains(.clientCertificate) ?? true
+        hop.fetch.methods?.contains(.clientCertificate) ?? true
     }
 
     private func isConsented(_ partition: Partition?, _ hop: HopState, _ context: FetchContext) -> Bool {
@@ -104,9 +104,9 @@ struct ClientCertificateResolution: Sendable {
 
     /// Whether the certificate or its key is a file or token of the user that this client may not name. PEM text is
     /// always allowed.
-    func isForeign(_ intent: FetchIntent) -> Bool {
+    func isForeign(_ fetch: SharedFetchRequest) -> Bool {
         guard case .certificate(let own, let source) = decision,
-            intent.plan.isRestricted || !intent.plan.mayNameFiles && source != .agent && source != .session
+            fetch.isRestricted || !fetch.mayNameFiles && source != .agent && source != .session
         else { return false }
         return !([own.certificate] + [own.privateKey].compactMap(\.self)).allSatisfy(\.isPEM)
     }
@@ -124,7 +124,7 @@ struct ClientCertificateResolution: Sendable {
     mutating func choose(
         _ question: Question, _ hop: inout HopState, _ context: inout FetchContext
     ) -> Resolution {
-        if let own = hop.intent.plan.certificate, hop.chain.origin == hop.intent.plan.url.origin,
+        if let own = hop.fetch.certificate, hop.chain.origin == hop.fetch.url.origin,
             !hop[hop.server].hasRefused(own)
         {
             return show(own, .explicit, question, &hop, &context)
@@ -212,7 +212,7 @@ struct ClientCertificateResolution: Sendable {
             hop.allowsStorageNow(for: space, context)
         {
             let isNews = context.decisions.remember(
-                certificate, at: hop.chain.origin, owner: hop.intent.access.certificatePartition,
+                certificate, at: hop.chain.origin, owner: hop.fetch.access.certificatePartition,
                 now: context.now)
             if isNews { context.add(.announce(CredentialChange(.stored, space))) }
         }

@@ -55,7 +55,7 @@ extension FetchMachine {
         case .refused(let failure): return fail(failure, &context)
         case .onward(let next):
             hop.leases.releaseAll(&context)
-            guard intent.plan.subscription?.approvesRedirects == true else {
+            guard fetch.subscription?.approvesRedirects == true else {
                 return follow(next, after: response, &context)
             }
             let redirect = Redirect(
@@ -86,7 +86,7 @@ extension FetchMachine {
             return take(logins.challenged(question, &hop, &context), &context)
         }
         if let obstacle = body.obstacle(logins.outgoing, hop) { return take(obstacle, &context) }
-        if certificate.isForeign(intent) { return fail(.rejectRestrictedCertificate, &context) }
+        if certificate.isForeign(fetch) { return fail(.rejectRestrictedCertificate, &context) }
         // guard: attempt-preemptive
         if let side = logins.sideAwaitingVerdict(hop, &context), let attempt = logins.outgoing[side] {
             return pause(.request(side), LeaseSlot(attempt.space), at: .attempt, &context)
@@ -100,14 +100,14 @@ extension FetchMachine {
         logins.auditUses(hop, &context)
         certificate.recordUse(hop, &context)
         let request = SharedRequest(request(timeout: timeout, &context))
-        let events = intent.plan.reportsExchanges ? [FetchEvent.requested(SentRequest(request, logins.outgoing))] : []
+        let events = fetch.reportsExchanges ? [FetchEvent.requested(SentRequest(request, logins.outgoing))] : []
         return FetchStep(.transfer(request), events: events)
     }
 
     private mutating func request(timeout: Duration, _ context: inout FetchContext) -> TransferRequest {
         var request = TransferRequest(
             url: chain.hop.url, method: chain.hop.method, headers: chain.hop.headers, body: chain.hop.body,
-            timeout: timeout, intent.plan.options)
+            timeout: timeout, fetch.value.$options)
         if chain.hasOtherRoutes, request.options.connectTimeout == nil {
             request.options.connectTimeout = Limits.upstreamConnect
         }
@@ -116,7 +116,7 @@ extension FetchMachine {
         request.proxy = proxyRequest(&context)
         // A forwarding proxy rewrites the request line, so the server receives the origin form in any case (RFC 9112
         // section 3.2.1).
-        if case .program(let authorization) = intent.plan.originLogin {
+        if case .program(let authorization) = fetch.originLogin {
             request.authorization = authorization
         } else {
             request.authorization = logins.outgoing.server?.authorization(
@@ -133,7 +133,7 @@ extension FetchMachine {
         logins.outgoing.recordProofs(isTunnel: chain.isTunnel)
         request.proofs = logins.outgoing.proofs
         request.handshake = logins.outgoing.handshake?.attempt.handshake(context.environment.rules.schemes)
-        request.needsNewConnection = intent.plan.needsNewConnection || logins.needsNewConnection(now: context.now, hop)
+        request.needsNewConnection = fetch.needsNewConnection || logins.needsNewConnection(now: context.now, hop)
         if isTLSOurs { secure(&request) }
         let connectionKey = connectionKey(request)
         // Otherwise libcurl would reuse a connection of this identity that has logged in by NTLM before.
@@ -161,12 +161,12 @@ extension FetchMachine {
     }
 
     /// Whether the broker makes the TLS connection to the origin.
-    private var isTLSOurs: Bool { chain.isSecure && intent.plan.originLogin != .tunnel }
+    private var isTLSOurs: Bool { chain.isSecure && fetch.originLogin != .tunnel }
 
     private func secure(_ request: inout TransferRequest) {
         switch trust.decision {
         case .some(let decision): request.trust = .leaf(spkiSha256: decision.spkiSha256)
-        case nil: request.trust = intent.plan.trust == .always ? .ask : .verify
+        case nil: request.trust = fetch.trust == .always ? .ask : .verify
         }
         request.clientCertificate = certificate.decision.credential.map(ClientCertificate.init)
         request.refusesCertificateRequest = certificate.refusesRequest(hop)
@@ -175,14 +175,14 @@ extension FetchMachine {
     /// Returns the authentication state of the connection; only fetches with an equal state share it.
     private func connectionKey(_ request: TransferRequest) -> ConnectionKey {
         var connectionKey = ConnectionKey()
-        connectionKey.program = intent.plan.program
+        connectionKey.program = fetch.program
         // guard: identity-tunnel
         if chain.isTunnel, let proxy = logins.outgoing.proxy { connectionKey.tunnel = ConnectionKey.Login(proxy) }
         if let (attempt, _) = logins.outgoing.handshake { connectionKey.handshake = ConnectionKey.Login(attempt) }
         if logins.outgoing.server?.challenge.isUnknown == true
             || !chain.isTunnel && logins.outgoing.proxy?.challenge.isUnknown == true
         {
-            connectionKey.fetch = intent.id
+            connectionKey.fetch = fetch.id
         }
         guard isTLSOurs else { return connectionKey }
         connectionKey.trust = trust.decision  // guard: identity-trust
@@ -199,9 +199,9 @@ extension FetchMachine {
         _ response: TransferResponse, unanswered: Unanswered? = nil, _ context: inout FetchContext
     ) -> FetchStep {
         if let failure = response.bodyFailure { return fail(FetchFailure(failure), &context) }
-        if let bytes = response.unwantedBodyBytes, bytes > intent.plan.options.maxBodyBytes {
+        if let bytes = response.unwantedBodyBytes, bytes > fetch.options.maxBodyBytes {
             let text =
-                "the response of \(chain.server.text) is larger than \(intent.plan.options.maxBodyBytes) bytes; allow a larger body"
+                "the response of \(chain.server.text) is larger than \(fetch.options.maxBodyBytes) bytes; allow a larger body"
             return fail(FetchFailure(.tooLarge, text), &context)
         }
         leave(&context)
@@ -226,7 +226,7 @@ extension FetchMachine {
 
     /// Leaves the queue and releases all leases. Called for every end of a fetch.
     private mutating func leave(_ context: inout FetchContext) {
-        let id = intent.id
+        let id = fetch.id
         leaveQueue(&context)
         hop.leases.releaseAll(&context)
         // guard: memory-of-a-login-connection

@@ -16,7 +16,7 @@ extension FetchMachine {
 
     /// Leaves the queue, so that the fetch is not woken.
     func leaveQueue(_ context: inout FetchContext) {
-        if case .waiting(_, let place, _) = state { context.queues.leave(intent.id, from: place) }
+        if case .waiting(_, let place, _) = state { context.queues.leave(fetch.id, from: place) }
     }
 
     mutating func resumed(
@@ -93,7 +93,7 @@ extension FetchMachine {
             resolution = trust.trust(decision, question, &hop, &context)
         case (.certificate(let shown, let source), .clientCertificate)
         where isShared && !hop[chain.server].hasRefused(shown)
-            && (intent.access.subject == nil || source != .session):
+            && (fetch.access.subject == nil || source != .session):
             resolution = certificate.show(shown, source, question, &hop, &context)
         case (.login, _), (.trust, _), (.certificate, _): resolution = nil
         }
@@ -133,10 +133,10 @@ extension FetchMachine {
                 "timed out after \(Limits.leaseWait) waiting for another fetch that handles a challenge of \(challenger(of: step).text); try again"
             return fail(FetchFailure(.challengeTimedOut, text), &context)
         }
-        guard let end = context.queues.nextTry(of: intent.id, at: place), context.now >= end else { return nil }
+        guard let end = context.queues.nextTry(of: fetch.id, at: place), context.now >= end else { return nil }
         if case .queue(let key) = place { return tryUnproven(in: key, step, since: since, &context) }
-        context.queues.leave(intent.id, from: place)
-        let wake = AuthenticationQueues.Wake(fetch: intent.id, news: .retryLookup, declined: [])
+        context.queues.leave(fetch.id, from: place)
+        let wake = AuthenticationQueues.Wake(fetch: fetch.id, news: .retryLookup, declined: [])
         return resumed(wake, step, at: place, since: since, &context)
     }
 
@@ -146,16 +146,16 @@ extension FetchMachine {
         in key: AuthenticationQueues.Key, _ step: WaitingStep, since: Duration, _ context: inout FetchContext
     ) -> FetchStep? {
         guard case .question(let question) = step,
-            let trial = context.queues.trial(in: key, for: intent.id, isOwn: key.purpose == .own),
+            let trial = context.queues.trial(in: key, for: fetch.id, isOwn: key.purpose == .own),
             !hop.isForHandler(question, despite: .login(trial.login.credential, trial.source)),
             let candidate = logins.unproven(trial, question, hop, context)
         else {
-            context.queues.recordUselessTrial(in: key, for: intent.id)
+            context.queues.recordUselessTrial(in: key, for: fetch.id)
             return nil
         }
         var deferring = question
         deferring.deferred = candidate
-        context.queues.leave(intent.id, from: .queue(key))
+        context.queues.leave(fetch.id, from: .queue(key))
         time.recordWait(context.now - since)
         return choose(deferring, &context)
     }
@@ -170,7 +170,7 @@ extension FetchMachine {
     var timeoutFailure: FetchFailure {
         FetchFailure(
             .timedOut,
-            "timed out after \(intent.plan.timeout) in total while fetching from \(chain.origin.text); allow more time")
+            "timed out after \(fetch.timeout) in total while fetching from \(chain.origin.text); allow more time")
     }
 
     /// See `FetchTable.deadline`.
@@ -178,7 +178,7 @@ extension FetchMachine {
         if let since = lookUpStart { return time.boundsWaiting ? since + time.left : nil }
         guard case .waiting(_, let place, let since) = state else { return queuedSince.map(time.end(ofWaitSince:)) }
         let end = time.end(ofWaitSince: since)
-        return min(end, context.queues.nextTry(of: intent.id, at: place) ?? end)
+        return min(end, context.queues.nextTry(of: fetch.id, at: place) ?? end)
     }
 
     /// When the current lookup was started; `nil` if there is none.
@@ -208,7 +208,7 @@ extension FetchMachine {
     /// Returns what the fetch waits for; `nil` if it does not wait for another fetch. For a queued question, the result
     /// contains the space of that question, not of those ahead of it, which may belong to other programs.
     func wait(_ context: FetchContext) -> FetchWait? {
-        if case .waiting(_, let place, _) = state { return context.queues.wait(of: intent.id, at: place) }
+        if case .waiting(_, let place, _) = state { return context.queues.wait(of: fetch.id, at: place) }
         guard let since = queuedSince else { return nil }
         if case .confirming(_, let use, _) = state {
             return FetchWait(reason: .question, space: use.space, since: since)

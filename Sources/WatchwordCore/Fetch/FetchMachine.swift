@@ -37,12 +37,12 @@ struct FetchMachine: Sendable {
     var body = RequestBodyResolution()
     var exchanges = 0
 
-    init(_ plan: FetchPlan, id: FetchID, client: AuthenticationQueues.Client, access: Access, lastRefusal: Int) {
-        time = TimeBudget(plan)
-        hop = HopState(FetchIntent(plan, id: id, client: client, access: access, lastRefusal: lastRefusal))
+    init(_ request: SharedFetchRequest) {
+        time = TimeBudget(request.value)
+        hop = HopState(request)
     }
 
-    var intent: FetchIntent { hop.intent }
+    var fetch: SharedFetchRequest { hop.fetch }
     /// For reading. Changes are made to `hop.chain`.
     var chain: RedirectChain { _read { yield hop.chain } }
 
@@ -54,7 +54,7 @@ struct FetchMachine: Sendable {
     /// Returns the next step; `nil` if the event is `timePassed` and no limit was reached.
     mutating func handle(_ event: FetchTable.Event, _ context: inout FetchContext) -> FetchStep? {
         // Without a request under way, there is no verdict to wait for.
-        defer { if !isTransferring { context.endAttempt(by: intent.id) } }
+        defer { if !isTransferring { context.endAttempt(by: fetch.id) } }
         return switch (state, event) {
         case (_, .timePassed): timePassed(&context)
         case (_, .transferReported(let event)): record(event, &context)
@@ -118,7 +118,7 @@ struct FetchMachine: Sendable {
             context.proofNonces.record(response.headers.firstValue(of: TokenProof.nonceField), of: chain.origin)
         }
         var step = evaluated(response, &context)
-        if intent.plan.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
+        if fetch.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
         return step
     }
 
@@ -134,7 +134,7 @@ struct FetchMachine: Sendable {
         recordConnection(response, &context)
         if let failure = logins.recordProxyAcceptance(response, &hop, &context) { return fail(failure, &context) }
         // guard: front-authorization-of-the-program
-        if intent.plan.originLogin == .broker,
+        if fetch.originLogin == .broker,
             let question = logins.question(raisedBy: response, at: .server, hop, context)
         {
             return take(logins.challenged(question, &hop, &context), &context)
@@ -143,7 +143,7 @@ struct FetchMachine: Sendable {
             return take(resolution, &context)
         }
         if let failure = logins.recordServerAcceptance(response, &hop, &context) { return fail(failure, &context) }
-        context.endAttempt(by: intent.id)
+        context.endAttempt(by: fetch.id)
         return redirect(response, &context) ?? finish(response, &context)
     }
 
@@ -164,7 +164,7 @@ struct FetchMachine: Sendable {
         // A refusal by SOCKS is recorded as one below.
         if failure.cause != .proxyLoginRefused {  // guard: attempt-refused-by-socks
             // guard: attempt-lost
-            context.endAttempt(by: intent.id, failure.mayHaveSentLogin ? .lost : .none)
+            context.endAttempt(by: fetch.id, failure.mayHaveSentLogin ? .lost : .none)
         }
         if let step = failOver(after: failure, &context) { return step }
         if failure.kind == .requestBodyGone, case .stream? = chain.hop.body {
@@ -174,7 +174,7 @@ struct FetchMachine: Sendable {
     }
 
     private mutating func abort(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
-        context.endAttempt(by: intent.id, isTransferring ? .lost : .none)
+        context.endAttempt(by: fetch.id, isTransferring ? .lost : .none)
         return fail(failure, &context)
     }
 

@@ -86,20 +86,21 @@ public struct FetchTable: Sendable {
 
     // MARK: Events of one fetch
 
-    /// Adds a fetch. `start` returns its first orders.
+    /// Adds a fetch, and returns its request, completed. The event `started` returns the first orders.
     /// - Parameters:
     ///   - program: the program of the client; `nil` if it has no other client.
     ///   - subject: the subject of the client; `nil` if it may use everything.
     public mutating func add(
-        _ plan: consuming FetchPlan, of client: ClientTag, program: ProgramTag? = nil, _ subject: Subject? = nil
-    ) -> FetchID {
+        _ request: consuming FetchRequest, of client: ClientTag, program: ProgramTag? = nil, _ subject: Subject? = nil
+    ) -> SharedFetchRequest {
         lastNumber += 1
-        let id = FetchID(number: lastNumber)
-        machines[id] = FetchMachine(
-            plan, id: id, client: AuthenticationQueues.Client(tag: client, program: program),
-            access: Access(subject, client: client, sharing: sharing),
-            lastRefusal: context.refusals.lastNumber)
-        return id
+        request.id = FetchID(number: lastNumber)
+        request.client = AuthenticationQueues.Client(tag: client, program: program)
+        request.access = Access(subject, client: client, sharing: sharing)
+        request.refusalBaseline = context.refusals.lastNumber
+        let shared = SharedFetchRequest(request)
+        machines[shared.id] = FetchMachine(shared)
+        return shared
     }
 
     /// Passes an event to the fetch.

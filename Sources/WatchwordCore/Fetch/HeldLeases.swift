@@ -2,10 +2,10 @@ internal import WatchwordProtocol
 
 /// The queue leases that one fetch holds.
 struct HeldLeases: Sendable {
-    private let intent: FetchIntent
+    private let fetch: SharedFetchRequest
     private var keys: [LeaseSlot: AuthenticationQueues.Key] = [:]
 
-    init(_ intent: FetchIntent) { self.intent = intent }
+    init(_ fetch: SharedFetchRequest) { self.fetch = fetch }
 
     /// `mutating`, so that the leases of a fetch in a table are read in place: copying the fetch costs more than most events.
     var all: [AuthenticationQueues.Key] { mutating get { keys.isEmpty ? [] : Array(keys.values) } }
@@ -20,8 +20,8 @@ struct HeldLeases: Sendable {
     mutating func take(_ key: AuthenticationQueues.Key, _ context: inout FetchContext) -> Bool {
         let slot = LeaseSlot(key.space)
         if keys[slot] != key { release(.passed(declined: []), slot, &context) }
-        let waitsForPeople = intent.plan.interaction != .none
-        switch context.queues.take(key, for: intent.id, of: intent.client, waitsForPeople: waitsForPeople) {
+        let waitsForPeople = fetch.interaction != .none
+        switch context.queues.take(key, for: fetch.id, of: fetch.client, waitsForPeople: waitsForPeople) {
         case .taken: keys[slot] = key
         case .queued: return false
         case .questionOpen: break
@@ -31,7 +31,7 @@ struct HeldLeases: Sendable {
 
     mutating func release(_ outcome: AuthenticationQueues.Outcome, _ slot: LeaseSlot, _ context: inout FetchContext) {
         guard let key = keys.removeValue(forKey: slot) else { return }
-        context.queues.release(key, by: intent.id, outcome)
+        context.queues.release(key, by: fetch.id, outcome)
     }
 
     /// Releases a lease after an answer. An answer of the fetch's own handler applies to this fetch alone.

@@ -69,7 +69,7 @@ extension HopState {
                 user: refused.credential.user, hasPassword: refused.space == asked.protectionSpace(at: challenger),
                 source: refused.source)
         }
-        guard intent.matches(challenger), !challenger.isProxy, let userInfo = intent.plan.userInfo else { return nil }
+        guard fetch.matches(challenger), !challenger.isProxy, let userInfo = fetch.userInfo else { return nil }
         return ProposedCredential(user: userInfo.user, hasPassword: false, source: .url)
     }
 
@@ -79,7 +79,7 @@ extension HopState {
         let allowed = persistenceAllowed(in: space, context)
         let isTrust = space.authenticationMethod == .serverTrust
         let mayBePermanent =
-            isTrust ? intent.mayTrustPermanently(respondent.source) : intent.mayStorePermanently(respondent.source)
+            isTrust ? fetch.mayTrustPermanently(respondent.source) : fetch.mayStorePermanently(respondent.source)
         return mayBePermanent ? allowed : allowed.filter { $0 != .permanent }
     }
 

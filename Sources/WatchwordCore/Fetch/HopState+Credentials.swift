@@ -28,9 +28,9 @@ extension HopState {
     func isNarrowerInSession(than credential: LoginCredential, at challenger: Challenger, _ context: FetchContext)
         -> Bool
     {
-        intent.access.readable.contains { part in
+        fetch.access.readable.contains { part in
             context.session.mayBeNarrower(
-                than: credential, at: challenger, of: part, user: intent.namedUser(at: challenger),
+                than: credential, at: challenger, of: part, user: fetch.namedUser(at: challenger),
                 path: chain.path(at: challenger), now: context.now)
         }
     }
@@ -43,7 +43,7 @@ extension HopState {
             return false
         }
         return context.keyring.paths.hasNarrower(  // guard: keyring-narrower-than-session
-            than: credential, for: chain.path(at: challenger), in: space, user: intent.namedUser(at: challenger))
+            than: credential, for: chain.path(at: challenger), in: space, user: fetch.namedUser(at: challenger))
     }
 
     func isDowngrade(
@@ -74,7 +74,7 @@ extension HopState {
     }
 
     func isConsented(_ attempt: Attempt, _ context: FetchContext) -> Bool {  // guard: consent-on-the-way
-        if intent.access.subject == nil { return true }
+        if fetch.access.subject == nil { return true }
         let candidate = Candidate(credential: attempt.credential, source: attempt.source, partition: attempt.partition)
         return isConsented(candidate, in: attempt.space, context)
     }
@@ -106,7 +106,7 @@ extension HopState {
     func tokenRule(for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext) -> OAuthRule?
     {
         // A token service could require a token of its own for its replies, without end.
-        guard case .bearer = challenge, space.proxyType == nil, !intent.plan.isLoginStep,
+        guard case .bearer = challenge, space.proxyType == nil, !fetch.isLoginStep,
             allowsStorageNow(for: space, context)
         else { return nil }
         return context.environment.rules.tokens.rule(for: chain.hop.url)

@@ -52,9 +52,9 @@ extension HopState {
         _ space: ProtectionSpace, _ challenger: Challenger, _ context: FetchContext,
         where matches: (SpacePattern) -> Bool
     ) -> [KnownCredential] {
-        intent.access.readable.flatMap { part in
+        fetch.access.readable.flatMap { part in
             let choices = context.session.choices(
-                for: space, user: intent.namedUser(at: challenger), owner: part, at: challenger,
+                for: space, user: fetch.namedUser(at: challenger), owner: part, at: challenger,
                 path: chain.path(at: challenger),
                 now: context.now, where: matches)
             return choices.map { number, credential in
@@ -71,7 +71,7 @@ extension HopState {
     ) -> [KnownCredential] {
         let matches = KeyringMatches(
             keyringItems(at: challenger, context) ?? [], at: challenger, path: chain.path(at: challenger),
-            user: intent.namedUser(at: challenger), time: context.session.wallTime
+            user: fetch.namedUser(at: challenger), time: context.session.wallTime
         ) { $0.matches(space) && matches($0) }
         return matches.best.compactMap { stored in
             guard let credential = stored.credential,
@@ -79,7 +79,7 @@ extension HopState {
             else { return nil }
             let candidate = Candidate(
                 credential: credential, source: .keyring, item: stored.isExact(for: space) ? stored.item.id : nil,
-                partition: intent.access.keyringPartition)
+                partition: fetch.access.keyringPartition)
             return KnownCredential(id: .keyring(stored.item.id), candidate: candidate)
         }
     }

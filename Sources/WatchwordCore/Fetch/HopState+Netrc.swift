@@ -20,7 +20,7 @@ extension HopState {
             isForWeaker || mayAnswer(asked, space, context),
             !isUndecidedInKeyring(asked, space, context)  // guard: netrc-undecided-keyring
         else { return nil }
-        let user = intent.namedUser(at: challenger)
+        let user = fetch.namedUser(at: challenger)
         let found = netrcLogins(at: challenger, context)
         let first = found?.logins.lazy.filter(\.isSendable).map {
             LoginCredential(user: $0.user, password: $0.password)
@@ -30,7 +30,7 @@ extension HopState {
             !self[challenger].hasRefusedNetrc(first),
             !context.keyring.hasRefused(first, at: challenger, now: context.now)  // guard: netrc-refused-to-others
         else { return nil }
-        let candidate = Candidate(credential: first, source: found.source, partition: intent.access.keyringPartition)
+        let candidate = Candidate(credential: first, source: found.source, partition: fetch.access.keyringPartition)
         return isUsable(candidate, for: asked, in: space, context) ? candidate : nil
     }
 

@@ -12,13 +12,13 @@ extension HopState {
     func preemptiveAttempt(
         at challenger: Challenger, _ context: FetchContext
     ) -> Attempt? {
-        guard intent.plan.preemption != .never, challenger.isProxy || intent.plan.originLogin == .broker,
+        guard fetch.preemption != .never, challenger.isProxy || fetch.originLogin == .broker,
             isUnambiguous(at: challenger)
         else { return nil }
         var found: Boxed<SessionEntry>?
-        for part in intent.access.readable where found == nil {
+        for part in fetch.access.readable where found == nil {
             found = context.session.preemptiveEntry(
-                at: challenger, path: chain.path(at: challenger), user: intent.namedUser(at: challenger),
+                at: challenger, path: chain.path(at: challenger), user: fetch.namedUser(at: challenger),
                 owner: part, now: context.now)
         }
         guard let entry = found?.value,
@@ -28,17 +28,17 @@ extension HopState {
         guard allowsStorage(for: space, context),
             // A client or handler in the mode `everything` receives the challenge first.
             !asksFirst(in: space),
-            intent.plan.methods(at: challenger)?.contains(space.authenticationMethod) ?? true,
+            fetch.methods(at: challenger)?.contains(space.authenticationMethod) ?? true,
             context.environment.rules.schemes.allow(space.authenticationMethod, at: challenger),
             !self[challenger].hasRefused(credential, in: space),
             !isNarrowerStored(than: credential, in: space, context),
             !context.refusals.hasRefused(
-                credential, in: space, steering(to: challenger), since: intent.refusalBaseline),
-            intent.agrees(with: credential, at: challenger),  // guard: preemptive-agrees-with-fetch
+                credential, in: space, steering(to: challenger), since: fetch.refusalBaseline),
+            fetch.agrees(with: credential, at: challenger),  // guard: preemptive-agrees-with-fetch
             entry.digest.map({ context.session.nonces.remembers($0, at: challenger) }) ?? true
         else { return nil }
         let attempt = Attempt(entry, mark: context.forgets.mark)
-        guard intent.access.subject == nil || isConsented(attempt, context),
+        guard fetch.access.subject == nil || isConsented(attempt, context),
             !isDowngrade(attempt.challenge, challenger, context)  // guard: preemptive-downgrade
         else { return nil }
         return attempt
@@ -47,16 +47,16 @@ extension HopState {
     /// Returns the login of the session that is not sent unasked for this path, because the server has answered it there
     /// without a challenge; `nil` if there is none, or the fetch may not use it.
     func withheldAttempt(at challenger: Challenger, _ context: FetchContext) -> Attempt? {
-        guard intent.plan.preemption != .never, challenger.isProxy || intent.plan.originLogin == .broker,
+        guard fetch.preemption != .never, challenger.isProxy || fetch.originLogin == .broker,
             isUnambiguous(at: challenger)
         else { return nil }
-        let entry = intent.access.readable.lazy.compactMap { part in
+        let entry = fetch.access.readable.lazy.compactMap { part in
             context.session.withheldEntry(
-                at: challenger, path: chain.path(at: challenger), user: intent.namedUser(at: challenger), owner: part,
+                at: challenger, path: chain.path(at: challenger), user: fetch.namedUser(at: challenger), owner: part,
                 now: context.now)
         }.first
         guard let entry = entry?.value, allowsStorageNow(for: entry.space, context),
-            intent.agrees(with: entry.credential, at: challenger)
+            fetch.agrees(with: entry.credential, at: challenger)
         else { return nil }
         let attempt = Attempt(entry, mark: context.forgets.mark)
         return isConsented(attempt, context) ? attempt : nil
@@ -67,7 +67,7 @@ extension HopState {
     /// redirect, if the server has accepted a stronger scheme, and in a form that can only answer a challenge.
     func unaskedAttempt(_ context: FetchContext) -> Attempt? {
         // guard: unasked-after-a-redirect
-        guard intent.plan.preemption == .always, chain.redirects == 0, let credential = intent.plan.credential,
+        guard fetch.preemption == .always, chain.redirects == 0, let credential = fetch.credential,
             isUnambiguous(at: server), !chain.isReadable(server)  // guard: unasked-over-http
         else {
             return nil
@@ -81,17 +81,17 @@ extension HopState {
         }
         var space = challenge.protectionSpace(at: server)
         space.realm = nil
-        guard intent.plan.methods?.contains(space.authenticationMethod) ?? true,
+        guard fetch.methods?.contains(space.authenticationMethod) ?? true,
             context.environment.rules.schemes.allow(space.authenticationMethod, at: server),
             challenge.canCarry(credential, at: server), problem(with: credential, at: server, context) == nil,
             // guard: unasked-and-weaker
             !isDowngrade(challenge, server, context, .server), !self[server].hasRefused(credential, in: space),
             !self[server].withheld.contains(where: { $0.credential.isSame(as: credential) }),
             !context.refusals.hasRefused(
-                credential, in: space, steering(to: server), since: intent.refusalBaseline)
+                credential, in: space, steering(to: server), since: fetch.refusalBaseline)
         else { return nil }
         var attempt = Attempt(
-            challenge, space, Candidate(credential: credential, source: .explicit, partition: intent.access.partition))
+            challenge, space, Candidate(credential: credential, source: .explicit, partition: fetch.access.partition))
         attempt.isPreemptive = true
         attempt.isUnasked = true
         attempt.begin(at: context.forgets.mark)

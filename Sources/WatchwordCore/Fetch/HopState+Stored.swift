@@ -8,14 +8,14 @@ extension HopState {
         for challenge: AnswerableChallenge, in space: ProtectionSpace, _ context: FetchContext
     ) -> Candidate? {
         let challenger = Challenger(space)
-        var own = intent.ownCredentials(at: challenger).map {
-            Candidate(credential: $0.credential, source: $0.source, partition: intent.access.partition)
+        var own = fetch.ownCredentials(at: challenger).map {
+            Candidate(credential: $0.credential, source: $0.source, partition: fetch.access.partition)
         }
-        if challenge == .negotiate, own.isEmpty, intent.namedUser(at: challenger) == nil,
+        if challenge == .negotiate, own.isEmpty, fetch.namedUser(at: challenger) == nil,
             allowsStorageNow(for: space, context)
         {
             let tickets = LoginCredential(form: .tickets, secret: Secret(capacity: 0) { _ in 0 })
-            own.append(Candidate(credential: tickets, source: .ambient, partition: intent.access.partition))
+            own.append(Candidate(credential: tickets, source: .ambient, partition: fetch.access.partition))
         }
         return own.first { isUsable($0, for: challenge, in: space, context) }
     }
@@ -28,9 +28,9 @@ extension HopState {
         guard allowsStorageNow(for: space, context), !isDowngrade(challenge, challenger, context) else {
             return nil
         }
-        for part in intent.access.readable {
+        for part in fetch.access.readable {
             let known = context.session.credential(
-                for: space, user: intent.namedUser(at: challenger), owner: part, at: challenger,
+                for: space, user: fetch.namedUser(at: challenger), owner: part, at: challenger,
                 path: chain.path(at: challenger), scope: challenge.scope, now: context.now)
             guard let known, !isNarrowerStored(than: known, in: space, context) else { continue }
             var candidate = Candidate(credential: known, source: .session, partition: part)
@@ -50,13 +50,13 @@ extension HopState {
     ) -> Candidate? {
         let challenger = Challenger(space)
         guard allowsStorageNow(for: space, context) else { return nil }
-        let user = intent.namedUser(at: challenger)
+        let user = fetch.namedUser(at: challenger)
         let isStrongEnough = { (pattern: SpacePattern) in
             isForWeaker || !isDowngrade(challenge, challenger, context, AcceptedStrength.Reach(pattern))
         }
         // A stored credential was not necessarily meant for a challenge this weak (SEMANTICS rule 27).
         let isUnmarked = challenge.digest?.protection == .legacy || space.lacksRealm
-        for part in intent.access.readable {
+        for part in fetch.access.readable {
             // A doubted credential was accepted in this realm, so only the schemes accepted in this realm matter.
             let isOfRealm = isForWeaker || !isDowngrade(challenge, challenger, context)
             let doubted =
@@ -81,7 +81,7 @@ extension HopState {
         let candidate = Candidate(
             // guard: keyring-removes-exact-only
             credential: credential, source: .keyring, item: isExact ? item : nil,
-            partition: intent.access.keyringPartition)
+            partition: fetch.access.keyringPartition)
         return isUsable(candidate, for: challenge, in: space, context) ? candidate : nil
     }
 
@@ -93,7 +93,7 @@ extension HopState {
         return KeyringMatch(
             KeyringMatches(
                 keyringItems(at: challenger, context) ?? [], at: challenger, path: chain.path(at: challenger),
-                user: intent.namedUser(at: challenger), time: context.session.wallTime
+                user: fetch.namedUser(at: challenger), time: context.session.wallTime
             ) { $0.matches(space) && matches($0) }
         ) { $0.isExact(for: space) }
     }

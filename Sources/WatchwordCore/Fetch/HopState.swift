@@ -2,7 +2,7 @@ internal import WatchwordProtocol
 
 /// The current hop of a fetch, its permissions there, and its records of all servers and proxies.
 struct HopState: Sendable {
-    let intent: FetchIntent
+    let fetch: SharedFetchRequest
     var chain: RedirectChain
     var leases: HeldLeases
     var consent: ConsentResolution
@@ -15,11 +15,11 @@ struct HopState: Sendable {
     /// The records of each server and proxy.
     private var histories: [Challenger: ChallengerHistory] = [:]
 
-    init(_ intent: FetchIntent) {
-        self.intent = intent
-        chain = RedirectChain(intent)
-        leases = HeldLeases(intent)
-        consent = ConsentResolution(intent)
+    init(_ fetch: SharedFetchRequest) {
+        self.fetch = fetch
+        chain = RedirectChain(fetch)
+        leases = HeldLeases(fetch)
+        consent = ConsentResolution(fetch)
     }
 
     var server: Challenger { chain.server }
@@ -44,7 +44,7 @@ struct HopState: Sendable {
     /// proxy of its own (SEMANTICS rule 24).
     func allowsStorage(for space: ProtectionSpace, _ context: FetchContext) -> Bool {
         // guard: storage-locked
-        guard intent.plan.useStorage, !context.isLocked, storageAnswer ?? true else { return false }
+        guard fetch.useStorage, !context.isLocked, storageAnswer ?? true else { return false }
         if chain.route?.isNamedByFetch == true { return false }  // guard: storage-named-proxy
         // Others could have chosen the proxy, which would read the login.
         // guard: storage-forgeable-proxy
@@ -56,7 +56,7 @@ struct HopState: Sendable {
     }
 
     private var isAskedAboutStorage: Bool {
-        intent.plan.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
+        fetch.subscription.map { $0.mode == .classic && $0.asksUseStorage } ?? false
     }
 
     /// Whether stored credentials may be read and written for this fetch now. If its client wants to be asked, they may
@@ -67,7 +67,7 @@ struct HopState: Sendable {
 
     /// Whether exceptions for certificates may be read and written for this fetch.
     func mayRememberTrust(_ context: FetchContext) -> Bool {
-        intent.plan.useStorage && !context.isLocked && chain.route?.isNamedByFetch != true
+        fetch.useStorage && !context.isLocked && chain.route?.isNamedByFetch != true
             && (storageAnswer ?? !isAskedAboutStorage)
     }
 
@@ -105,11 +105,11 @@ struct HopState: Sendable {
             consent.refuse(use, context)
             return .chooseAgain(question)
         case nil:
-            guard let subject = intent.access.subject else { return .fail(.unexpectedEvent) }
+            guard let subject = fetch.access.subject else { return .fail(.unexpectedEvent) }
             // One consent prompt is open at a time for each space and program. All unidentified programs together count
             // as one.
             var key = queueKey(for: use.space, source == .ambient ? .own : .find, context)
-            (key.user, key.client) = (nil, intent.access.isUnidentified ? .unidentified : key.client)
+            (key.user, key.client) = (nil, fetch.access.isUnidentified ? .unidentified : key.client)
             guard leases.take(key, &context) else { return .wait(question, .queue(key)) }
             let request = ConsentRequest(
                 subject: subject, space: use.space, user: use.user, source: source, url: chain.hop.url.text,
@@ -123,7 +123,7 @@ struct HopState: Sendable {
     /// Returns the next request that the client has to answer before a stored credential is tried, if any.
     /// `auth/canAuthenticate` is sent once per space, `auth/useStorage` once per fetch (SEMANTICS rule 3).
     func nextConsultation(for space: ProtectionSpace, _ context: FetchContext) -> Consultation? {
-        guard let subscription = intent.plan.subscription, subscription.mode == .classic else { return nil }
+        guard let subscription = fetch.subscription, subscription.mode == .classic else { return nil }
         if subscription.asksCanAuthenticate, self[Challenger(space)].canAuthenticate[space] == nil {
             return .canAuthenticate(space)
         }
@@ -154,13 +154,13 @@ struct HopState: Sendable {
             handler?.mode == .everything && handler?.covers(space) == true && !passed.contains(respondent)
         }
         // guard: handler-decides-what-is-sent
-        return wants(intent.plan.handler, .handler) || wants(intent.plan.subscription, .client)
+        return wants(fetch.handler, .handler) || wants(fetch.subscription, .client)
     }
 
     func nextRespondent(after passed: PassedRespondents, in space: ProtectionSpace) -> Respondent? {
         if handlerCovers(space), !passed.contains(.handler) { return .handler }  // guard: handler-first
-        guard intent.plan.interaction != .none, canAuthenticate(in: space) else { return nil }
-        if intent.plan.subscription?.covers(space) == true, !passed.contains(.client) { return .client }
+        guard fetch.interaction != .none, canAuthenticate(in: space) else { return nil }
+        if fetch.subscription?.covers(space) == true, !passed.contains(.client) { return .client }
         // The person who denied the use of a login would be asked to type it.
         // guard: consent-denied-asks-no-agent
         return passed.contains(.agents) || consent.isDenied(in: space) ? nil : .agents
@@ -169,7 +169,7 @@ struct HopState: Sendable {
     /// Whether the handler is asked about challenges of this space. In the mode `classic`, it is asked about server
     /// trust and client certificates only if it names methods (SEMANTICS rule 3).
     private func handlerCovers(_ space: ProtectionSpace) -> Bool {
-        guard let handler = intent.plan.handler, handler.covers(space) else { return false }
+        guard let handler = fetch.handler, handler.covers(space) else { return false }
         return LeaseSlot(space) != .connection || handler.mode == .everything || handler.methods != nil
     }
 
@@ -177,7 +177,7 @@ struct HopState: Sendable {
     /// subscribes in the mode `classic` has to implement `auth/canAuthenticate` (SEMANTICS rule 3).
     private func canAuthenticate(in space: ProtectionSpace) -> Bool {
         if let answer = self[Challenger(space)].canAuthenticate[space] { return answer }
-        guard LeaseSlot(space) == .connection, let subscription = intent.plan.subscription else { return true }
+        guard LeaseSlot(space) == .connection, let subscription = fetch.subscription else { return true }
         return subscription.mode == .everything || subscription.asksCanAuthenticate
     }
 
@@ -192,7 +192,7 @@ struct HopState: Sendable {
     func isForHandler(_ question: Question, despite found: AuthenticationQueues.SharedDecision) -> Bool {
         guard nextRespondent(for: question) == .handler else { return false }
         guard case .login = found else { return true }  // guard: handler-decides-on-certificates
-        return intent.plan.handler?.mode == .everything
+        return fetch.handler?.mode == .everything
     }
 
     // MARK: Questions and queues
@@ -216,8 +216,8 @@ struct HopState: Sendable {
     ) -> AuthenticationQueues.Key {
         let usesStorage = allowsStorageNow(for: space, context)
         return AuthenticationQueues.Key(
-            space: space, purpose: purpose, user: intent.namedUser(at: Challenger(space)),
-            client: usesStorage ? intent.access.sharingPartition : .client(intent.client.tag), usesStorage: usesStorage,
+            space: space, purpose: purpose, user: fetch.namedUser(at: Challenger(space)),
+            client: usesStorage ? fetch.access.sharingPartition : .client(fetch.client.tag), usesStorage: usesStorage,
             certificate: certificate, scope: scope, steering: steering(to: Challenger(space)))
     }
 
@@ -242,12 +242,12 @@ struct HopState: Sendable {
         let record = AuditRecord(
             kind: kind, origin: chain.origin, space: SpacePattern(space), user: user, source: source,
             persistence: persistence)
-        context.outbox.add(.effect(.audit(record), of: intent.id))
+        context.outbox.add(.effect(.audit(record), of: fetch.id))
     }
 
     /// Reports the outcome of a login to the client that supplied it.
     func report(_ space: ProtectionSpace, _ user: ExactText?, isAccepted: Bool, _ context: inout FetchContext) {
         let verdict = LoginVerdict(space: space, isAccepted: isAccepted, user: user)
-        context.outbox.add(.effect(.report(verdict), of: intent.id))
+        context.outbox.add(.effect(.report(verdict), of: fetch.id))
     }
 }

@@ -61,7 +61,7 @@ extension LoginResolution {
             return .ask(question, respondent, .credentialAlreadyRefused)
         }
         var candidate = Candidate(
-            credential: credential, source: respondent.source, partition: hop.intent.access.partition)
+            credential: credential, source: respondent.source, partition: hop.fetch.access.partition)
         candidate.mark = question.mark
         candidate.isAnswer = true
         candidate.respondent = respondent
@@ -151,7 +151,7 @@ extension LoginResolution {
     }
 
     private func noRespondent(_ question: Question, _ hop: HopState) -> Unanswered.NoRespondent {
-        if hop.intent.plan.interaction == .none { return .interaction }
+        if hop.fetch.interaction == .none { return .interaction }
         if let asked = question.asked, case .login(let offers, _) = question.kind,
             hop.consent.isDenied(in: asked.protectionSpace(at: offers.challenger))
         {

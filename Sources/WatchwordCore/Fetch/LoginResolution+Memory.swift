@@ -13,7 +13,7 @@ extension LoginResolution {
         // The credential was sent preemptively because of the path, but this path has another realm, for which the
         // password was not checked.
         if attempt.isPreemptive && !spaces.contains(attempt.space) { return withhold(attempt, hop, &context) }
-        context.endAttempt(by: hop.intent.id, in: sent, .refused)
+        context.endAttempt(by: hop.fetch.id, in: sent, .refused)
         let others = attempt.inOtherRealms(of: offers)
         hop[challenger].recordRefusal(of: attempt, andOf: others)
         for other in others {
@@ -66,7 +66,7 @@ extension LoginResolution {
     mutating func recordTooNarrow(
         _ attempt: Attempt, for wanted: AnswerableChallenge, _ hop: inout HopState, _ context: inout FetchContext
     ) {
-        context.endAttempt(by: hop.intent.id, in: attempt.space)
+        context.endAttempt(by: hop.fetch.id, in: attempt.space)
         hop[attempt.challenger].tokens.recordTooNarrow(attempt.credential, for: wanted)
     }
 
@@ -83,7 +83,7 @@ extension LoginResolution {
         let wasStaged = context.session.wasStaged(credential, for: attempt.space)
         let isNews = context.session.remember(
             credential, for: attempt.space, owner: attempt.partition,
-            by: attempt.source.isClientSupplied ? hop.intent.access.holder : nil,
+            by: attempt.source.isClientSupplied ? hop.fetch.access.holder : nil,
             path: path, digest: attempt.challenge.digest, isProven: isProven, sentAt: sentAt, now: context.now)
         if isNews {
             if !wasStaged { context.add(.announce(CredentialChange(.stored, attempt, in: .session))) }
@@ -96,7 +96,7 @@ extension LoginResolution {
         if attempt.credential.persistence == .permanent, attempt.credential.form == .password,
             !attempt.space.lacksRealm,
             context.keyring.mayStore(from: attempt.source, now: context.now),
-            hop.intent.mayStorePermanently(attempt.source)
+            hop.fetch.mayStorePermanently(attempt.source)
         {
             context.add(.store(attempt.credential, SpacePattern(attempt.space)))
         }

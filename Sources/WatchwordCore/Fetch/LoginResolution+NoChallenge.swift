@@ -18,7 +18,7 @@ extension LoginResolution {
             // The login was already sent unasked here, and the server has demanded it: now somebody may be asked.
             guard let question = withheldQuestion, case .login(_, side) = question.kind else {
                 // Another question would get the same response. A handler answers for its own fetch only.
-                if [.client, .agent].contains(attempt.source), hop.intent.plan.handler == nil {
+                if [.client, .agent].contains(attempt.source), hop.fetch.handler == nil {
                     // guard: no-challenge-ends-those-that-wait
                     hop.leases.release(.proceed, LeaseSlot(attempt.space), &context)
                 }
@@ -26,7 +26,7 @@ extension LoginResolution {
             }
             guard hop.beginRound() else { return .fail(.tooManyRounds(at: challenger)) }
             outgoing[side] = nil
-            context.endAttempt(by: hop.intent.id, in: attempt.space)
+            context.endAttempt(by: hop.fetch.id, in: attempt.space)
             withheldQuestion = nil
             hop[challenger].recordRefusal(of: attempt)
             return choose(question, &hop, &context)
@@ -46,7 +46,7 @@ extension LoginResolution {
                 attempt.credential, for: attempt.space, owner: attempt.partition,
                 at: hop.chain.path(at: attempt.challenger))
         }
-        context.endAttempt(by: hop.intent.id, in: attempt.space, .refused)
+        context.endAttempt(by: hop.fetch.id, in: attempt.space, .refused)
     }
 
     // MARK: Renewal
@@ -86,7 +86,7 @@ extension LoginResolution {
             return .send
         }
         let candidate = Candidate(
-            credential: credential, source: .keyring, partition: hop.intent.access.keyringPartition)
+            credential: credential, source: .keyring, partition: hop.fetch.access.keyringPartition)
         guard hop.isUsable(candidate, for: asked, in: space, context) else { return .send }
         var attempt = Attempt(asked, space, candidate)
         attempt.isPreemptive = true

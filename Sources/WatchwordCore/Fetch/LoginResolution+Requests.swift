@@ -42,14 +42,14 @@ extension LoginResolution {
                     || hop.isOfFormerNetrc(attempt.source, since: attempt.mark, context)
             else { continue }
             outgoing[side] = nil
-            context.endAttempt(by: hop.intent.id, in: attempt.space)
+            context.endAttempt(by: hop.fetch.id, in: attempt.space)
         }
     }
 
     /// Returns the question of a fetch that sends no request without a login; `nil` if it has one, or needs none. Its
     /// outcome without an answer is the challenge that the server would send if it required a login.
     func questionBeforeRequest(_ hop: HopState, _ context: FetchContext) -> Question? {
-        guard hop.intent.plan.logsInFirst, outgoing.server == nil else { return nil }
+        guard hop.fetch.logsInFirst, outgoing.server == nil else { return nil }
         let field = HeaderField("WWW-Authenticate", "Basic realm=\"\(hop.chain.origin.host)\"")
         return question(raisedBy: TransferResponse(status: 401, headers: [field]), at: .server, hop, context)
     }
@@ -60,10 +60,10 @@ extension LoginResolution {
     /// credential and have no verdict yet.
     func beginAttempt(_ attempt: Attempt, _ hop: HopState, _ context: inout FetchContext) -> Bool {
         let login = login(of: attempt, hop)
-        guard context.queues.beginAttempt(of: login, by: hop.intent.id, now: context.now) else { return false }
+        guard context.queues.beginAttempt(of: login, by: hop.fetch.id, now: context.now) else { return false }
         if let key = hop.leases[LeaseSlot(attempt.space)], key.space == attempt.space {
             let trial = AuthenticationQueues.Trial(login: login, source: attempt.source)
-            context.outbox.postponed += context.queues.recordTrial(trial, in: key, by: hop.intent.id)
+            context.outbox.postponed += context.queues.recordTrial(trial, in: key, by: hop.fetch.id)
         }
         return true
     }
@@ -82,7 +82,7 @@ extension LoginResolution {
                 if !beginAttempt(attempt, hop, &context) { return side }
             } else if let challenger = hop.chain.challenger(at: side) {
                 // The fetch may have waited to send a login that it no longer has.
-                context.queues.endAttempt(by: hop.intent.id, at: challenger, now: context.now)
+                context.queues.endAttempt(by: hop.fetch.id, at: challenger, now: context.now)
             }
         }
         return nil
@@ -110,7 +110,7 @@ extension LoginResolution {
     func isRefusedMeanwhile(_ attempt: Attempt, _ hop: HopState, _ context: FetchContext) -> Bool {
         context.refusals.hasRefused(
             attempt.credential, in: attempt.space, hop.steering(to: attempt.challenger),
-            since: hop.intent.refusalBaseline)
+            since: hop.fetch.refusalBaseline)
     }
 
     /// Makes the next request log in anew, because the connection that had logged in has ended.

@@ -15,7 +15,7 @@ extension LoginResolution {
         switch known.outcome {
         case .token(let credential)?:
             let candidate = Candidate(
-                credential: credential, source: .keyring, partition: hop.intent.access.keyringPartition)
+                credential: credential, source: .keyring, partition: hop.fetch.access.keyringPartition)
             if hop.isUsable(candidate, for: asked, in: space, context) {
                 return attempt(candidate, for: asked, in: space, question, &hop, &context)
             }
@@ -25,7 +25,7 @@ extension LoginResolution {
         case .login(let login)?:
             guard let respondent else { return .endUnanswered(question) }
             // A sandboxed program could log in with an account of its own, which others would then use.
-            if hop.intent.access.subject?.isSandboxed == true, respondent != .agents { return nil }
+            if hop.fetch.access.subject?.isSandboxed == true, respondent != .agents { return nil }
             var question = question
             question.login = login
             hop[offers.challenger].tokens.consentEpoch = context.consents.epoch
@@ -62,11 +62,11 @@ extension LoginResolution {
             isConsented: isTokenConsented(in: space, hop, context), mayAsk: mayAsk)
         // A login of one program, or a password of one client, must not serve another that consent or sharing keeps apart. A
         // stored login serves all that have consent.
-        if rule.flow == .registry || hop.intent.access.subject == nil || !query.isConsented {
-            query.audience = hop.intent.access.sharingPartition
+        if rule.flow == .registry || hop.fetch.access.subject == nil || !query.isConsented {
+            query.audience = hop.fetch.access.sharingPartition
         }
         query.since = since
-        query.owner = hop.intent.access.owner  // guard: oauth-owner-of-a-login
+        query.owner = hop.fetch.access.owner  // guard: oauth-owner-of-a-login
         query.excludedPaths = context.environment.rules.tokens.innerPaths(of: rule)
         return query
     }
@@ -79,13 +79,13 @@ extension LoginResolution {
 
     /// Whether this program may use a stored login of this space.
     func isTokenConsented(in space: ProtectionSpace, _ hop: HopState, _ context: FetchContext) -> Bool {
-        hop.intent.access.subject == nil
+        hop.fetch.access.subject == nil
             || hop.consent.isConsented(ConsentBook.Use(space: space, user: nil), context)
     }
 
     /// Records that a person has logged in for this program, so that it may use the login until the session ends.
     mutating func recordConsent(of question: Question, _ hop: inout HopState, _ context: inout FetchContext) {
-        guard let asked = question.asked, case .login(let offers, _) = question.kind, hop.intent.access.subject != nil
+        guard let asked = question.asked, case .login(let offers, _) = question.kind, hop.fetch.access.subject != nil
         else { return }
         let use = ConsentBook.Use(space: asked.protectionSpace(at: offers.challenger), user: nil)
         let epoch = hop[offers.challenger].tokens.consentEpoch ?? context.consents.epoch

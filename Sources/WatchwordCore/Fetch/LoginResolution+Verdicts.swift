@@ -19,7 +19,7 @@ extension LoginResolution {
         guard !fields.isEmpty else { return nil }
         let (challenges, malformed) = ChallengeHeader.read(fields)
         let offers = OfferList(
-            challenges, malformed: malformed, by: challenger, allowed: hop.intent.plan.methods(at: challenger),
+            challenges, malformed: malformed, by: challenger, allowed: hop.fetch.methods(at: challenger),
             allowsHandshake: allowsHandshake(side, response, hop), isReadable: hop.chain.isReadable(challenger),
             context.environment.rules.schemes)
         if mayBeTooNarrow, !canWiden(offers, hop, context) { return nil }
@@ -40,7 +40,7 @@ extension LoginResolution {
         guard case .login(let offers, let side) = question.kind else { return .fail(.unexpectedEvent) }
         guard hop.beginRound() else { return .fail(.tooManyRounds(at: offers.challenger)) }
         // Other fetches must not wait for the server's verdict while a respondent is asked about the proxy.
-        if side == .proxy, let attempt = outgoing.server { context.endAttempt(by: hop.intent.id, in: attempt.space) }
+        if side == .proxy, let attempt = outgoing.server { context.endAttempt(by: hop.fetch.id, in: attempt.space) }
         recordWithheld(offers, &hop)
         guard let attempt = outgoing[side] else { return choose(question, &hop, &context) }
         outgoing[side] = nil
@@ -51,11 +51,11 @@ extension LoginResolution {
         // Another fetch may have learned meanwhile that the password is wrong.
         // guard: digest-no-second-try-after-a-refusal
         if !isRefusedMeanwhile(attempt, hop, context), let fresh = attempt.secondTry(offers) {
-            context.endAttempt(by: hop.intent.id, in: attempt.space, .unclear)
+            context.endAttempt(by: hop.fetch.id, in: attempt.space, .unclear)
             return self.attempt(attempt.candidate, for: fresh, in: attempt.space, question, &hop, &context)
         }
         if let next = attempt.continuation(offers) {
-            context.endAttempt(by: hop.intent.id, in: attempt.space)
+            context.endAttempt(by: hop.fetch.id, in: attempt.space)
             return continueRounds(next, after: attempt, question, hop)
         }
         if let wanted = attempt.named(by: offers).tooNarrow(offers) {
@@ -90,7 +90,7 @@ extension LoginResolution {
             case .login(_, side) = question.kind
         else { return nil }
         outgoing[side] = nil
-        context.endAttempt(by: hop.intent.id, in: attempt.space)
+        context.endAttempt(by: hop.fetch.id, in: attempt.space)
         let challenger = attempt.challenger
         hop[challenger].recordRejection(of: attempt.challenge, in: attempt.space)
         hop[challenger].promptsBeforeDowngrade = true
@@ -106,7 +106,7 @@ extension LoginResolution {
         _ response: TransferResponse, _ hop: inout HopState, _ context: inout FetchContext
     ) -> FetchFailure? {
         guard !hop.chain.isTunnel, response.status != 407, var attempt = outgoing.proxy else { return nil }
-        defer { context.endAttempt(by: hop.intent.id, in: attempt.space) }
+        defer { context.endAttempt(by: hop.fetch.id, in: attempt.space) }
         if let exchange = attempt.digestExchange {
             let info = AuthenticationInfo(fields: response.values(of: "Proxy-Authentication-Info"))
             guard exchange.isProven(by: info, for: attempt.credential, body: response.wholeBody) else {
@@ -127,7 +127,7 @@ extension LoginResolution {
         case .opensTunnel: acceptTunnel(isProven: true, &hop, &context)
         case .reusesConnection:
             if hop.chain.isTunnel { acceptTunnel(isProven: false, &hop, &context) }
-            if let attempt = outgoing.handshake?.attempt { context.endAttempt(by: hop.intent.id, in: attempt.space) }
+            if let attempt = outgoing.handshake?.attempt { context.endAttempt(by: hop.fetch.id, in: attempt.space) }
         case .interim: break
         }
     }
@@ -166,7 +166,7 @@ extension LoginResolution {
             if attempt.isUnasked {
                 // The realm is unknown, and the server may not have checked the credential, so nothing is remembered.
                 attempt.isAccepted = true
-                context.endAttempt(by: hop.intent.id, in: attempt.space, .accepted(most: response.mostRequests))
+                context.endAttempt(by: hop.fetch.id, in: attempt.space, .accepted(most: response.mostRequests))
             } else {
                 let isProven = !attempt.challenge.isHandshake || !response.reusedConnection
                 let path = hop.chain.hop.url.loginPath
@@ -199,7 +199,7 @@ extension LoginResolution {
         if isProven { attempt.recordProof(at: sentAt) }
         let isCurrent = hop.isCurrent(attempt, context)
         let verdict: InFlightAttempts.Verdict = isProven && isCurrent ? .accepted(most: most) : .none
-        context.endAttempt(by: hop.intent.id, in: attempt.space, verdict)
+        context.endAttempt(by: hop.fetch.id, in: attempt.space, verdict)
         if hop.steering(to: attempt.challenger) == nil {  // guard: strength-of-the-server-itself
             context.session.nonces.accepted.record(attempt.challenge, at: attempt.challenger, path: path)
         }

@@ -245,7 +245,7 @@ struct LoginResolution: Sendable {
         let space = asked.protectionSpace(at: offers.challenger)
         let own = hop.ownCandidate(for: asked, in: space, context)
         guard own != nil || isShared, hop.mayUse(own?.source ?? source, for: space, context),
-            hop.intent.access.subject == nil || own != nil || [.client, .agent].contains(source),
+            hop.fetch.access.subject == nil || own != nil || [.client, .agent].contains(source),
             !hop[offers.challenger].hasRefused(credential, in: space),
             !hop[offers.challenger].tokens.isTooNarrow(credential, for: asked),
             asked.canCarry(credential, at: offers.challenger),
@@ -255,7 +255,7 @@ struct LoginResolution: Sendable {
                 || !hop.isNarrowerStored(than: credential, in: space, context),
             own.map({ $0.credential.isSame(as: credential) }) ?? true
         else { return nil }
-        return own ?? Candidate(credential: credential, source: source, partition: hop.intent.access.partition)
+        return own ?? Candidate(credential: credential, source: source, partition: hop.fetch.access.partition)
     }
 
     /// Adds to the record of this fetch the refusals that other fetches have received since it started, for credentials
@@ -264,10 +264,10 @@ struct LoginResolution: Sendable {
         for asked: AnswerableChallenge, in space: ProtectionSpace, deferred: Candidate?, _ hop: inout HopState,
         _ context: FetchContext
     ) {
-        guard context.refusals.lastNumber > hop.intent.refusalBaseline else { return }
+        guard context.refusals.lastNumber > hop.fetch.refusalBaseline else { return }
         let challenger = Challenger(space)
         let key = hop.queueKey(for: space, .find, scope: asked.scope, context)
-        for refusal in context.refusals.since(hop.intent.refusalBaseline, at: challenger)
+        for refusal in context.refusals.since(hop.fetch.refusalBaseline, at: challenger)
         where refusal.key.space == space {
             let isOwn = [hop.ownCandidate(for: asked, in: space, context), deferred].contains {
                 $0?.credential.isSame(as: refusal.credential) ?? false
@@ -278,7 +278,7 @@ struct LoginResolution: Sendable {
                 continue
             }
             let candidate = Candidate(
-                credential: refusal.credential, source: refusal.source, partition: hop.intent.access.partition)
+                credential: refusal.credential, source: refusal.source, partition: hop.fetch.access.partition)
             hop[challenger].recordRefusal(of: Attempt(asked, space, candidate))
         }
     }

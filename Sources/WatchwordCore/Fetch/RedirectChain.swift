@@ -10,7 +10,7 @@ struct RedirectChain: Sendable {
         case refused(FetchFailure)
     }
 
-    private let intent: FetchIntent
+    private let fetch: SharedFetchRequest
     private(set) var hop: HopRequest
     /// The proxy of this hop.
     private(set) var route: ProxyRoute?
@@ -24,10 +24,9 @@ struct RedirectChain: Sendable {
     /// followed.
     var hasAuthenticated = false
 
-    init(_ intent: FetchIntent) {
-        self.intent = intent
-        let plan = intent.plan
-        hop = HopRequest(url: plan.url, method: plan.method, headers: plan.headers, body: plan.body)
+    init(_ fetch: SharedFetchRequest) {
+        self.fetch = fetch
+        hop = HopRequest(url: fetch.url, method: fetch.method, headers: fetch.headers, body: fetch.body)
     }
 
     var origin: Origin { hop.url.origin }
@@ -72,7 +71,7 @@ struct RedirectChain: Sendable {
     ) throws(FetchFailure) -> Bool? {
         let before = route
         alternatives = []
-        switch intent.plan.proxy {
+        switch fetch.proxy {
         case .none: route = nil
         case .configured:
             switch rule.choice(for: origin, now: now) {
@@ -106,13 +105,13 @@ struct RedirectChain: Sendable {
 
     /// Returns where a response leads, and counts the redirect if it is one.
     mutating func redirectOutcome(of response: TransferResponse, _ hosts: HostRules) -> RedirectOutcome {
-        guard intent.plan.maxRedirects > 0 else { return .nowhere }
+        guard fetch.maxRedirects > 0 else { return .nowhere }
         do throws(FetchFailure) {
             let next = try RedirectPolicy.next(
-                after: hop, response: response, hasAuthenticated: hasAuthenticated, intent.plan.redirects)
+                after: hop, response: response, hasAuthenticated: hasAuthenticated, fetch.redirects)
             guard let next else { return .nowhere }
             redirects += 1
-            guard redirects <= intent.plan.maxRedirects else { return .refused(tooMany) }
+            guard redirects <= fetch.maxRedirects else { return .refused(tooMany) }
             try hosts.check(next.url.origin)  // guard: redirect-to-denied-host
             return .onward(next)
         } catch {
@@ -123,7 +122,7 @@ struct RedirectChain: Sendable {
     private var tooMany: FetchFailure {
         FetchFailure(
             .tooManyRedirects,
-            "too many redirects (limit \(intent.plan.maxRedirects)), the last at \(DisplayURL.text(hop.url.text)); allow more redirects"
+            "too many redirects (limit \(fetch.maxRedirects)), the last at \(DisplayURL.text(hop.url.text)); allow more redirects"
         )
     }
 }

@@ -20,7 +20,7 @@ struct RequestBodyResolution: Sendable {
             return .fail(FetchFailure(.notSupported, text))
         }
         guard isSpent else { return nil }
-        guard hop.intent.plan.canResendBody else {
+        guard hop.fetch.canResendBody else {
             let text =
                 "the request to \(chain.server.text) must be sent again, but its body was not copied: it exceeded the quota for temporary files, or the disk is full; use a body that the client can send again (fetch/needBody), such as a file"
             return .fail(FetchFailure(.bodyNotReplayable, text))

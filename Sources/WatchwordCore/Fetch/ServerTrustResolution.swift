@@ -9,15 +9,15 @@ struct ServerTrustResolution: Sendable {
 
     /// Prepares a new hop. A decision made for this fetch applies only while the origin stays the same.
     mutating func enter(from previous: Origin?, _ hop: inout HopState, _ context: FetchContext) {
-        let intent = hop.intent
+        let fetch = hop.fetch
         guard hop.chain.isSecure else { return decide(nil, &hop) }
-        if previous == hop.chain.origin, decision?.fetch == intent.id { return }
-        if let pinned = intent.plan.pinnedKey {
+        if previous == hop.chain.origin, decision?.fetch == fetch.id { return }
+        if let pinned = fetch.pinnedKey {
             // A pinned certificate is not verified, so it counts as an exception.
-            let pin = TrustDecision(spkiSha256: pinned, isException: true, persistence: .none, fetch: intent.id)
+            let pin = TrustDecision(spkiSha256: pinned, isException: true, persistence: .none, fetch: fetch.id)
             decide(pin, &hop)
         } else {
-            decide(intent.plan.trust == .onFailure ? remembered(hop, context) : nil, &hop)
+            decide(fetch.trust == .onFailure ? remembered(hop, context) : nil, &hop)
         }
     }
 
@@ -33,8 +33,8 @@ struct ServerTrustResolution: Sendable {
 
     /// Returns the remembered exception for this server.
     func remembered(_ hop: HopState, _ context: FetchContext) -> TrustDecision? {
-        guard hop.mayRememberTrust(context), hop.intent.plan.acceptsExceptions else { return nil }
-        let owner = hop.intent.access.certificatePartition
+        guard hop.mayRememberTrust(context), hop.fetch.acceptsExceptions else { return nil }
+        let owner = hop.fetch.access.certificatePartition
         return context.decisions.trustedKey(at: hop.chain.origin, owner: owner).map { key in
             TrustDecision(
                 spkiSha256: key.spkiSha256, isException: true,
@@ -49,10 +49,10 @@ struct ServerTrustResolution: Sendable {
         guard let leaf = facts.chain.first?.spkiSha256, !leaf.isEmpty else {
             return .endUnanswered(question)
         }
-        guard hop.intent.plan.acceptsExceptions else {
+        guard hop.fetch.acceptsExceptions else {
             return verifyNormally(question, facts, &hop, &context)
         }
-        if hop.intent.plan.pinnedKey != nil { return .endUnanswered(question) }
+        if hop.fetch.pinnedKey != nil { return .endUnanswered(question) }
         let isAbandoned = question.declined.isAbandoned
         if !isAbandoned, let step = useRemembered(facts, leaf, question, &hop, &context) { return step }
         let space = hop.space(.serverTrust)
@@ -64,7 +64,7 @@ struct ServerTrustResolution: Sendable {
                 ? .endUnanswered(question) : verifyNormally(question, facts, &hop, &context)
         }
         // With `tls.trust: "always"` the client checks every certificate itself.
-        if hop.intent.plan.trust == .onFailure {
+        if hop.fetch.trust == .onFailure {
             let key = hop.queueKey(for: space, .find, certificate: facts.chain.first?.sha256, context)
             guard hop.leases.take(key, &context) else { return .wait(question, .queue(key)) }
         }
@@ -76,7 +76,7 @@ struct ServerTrustResolution: Sendable {
         _ facts: ServerTrustFacts, _ leaf: [UInt8], _ question: Question, _ hop: inout HopState,
         _ context: inout FetchContext
     ) -> Resolution? {
-        guard hop.intent.plan.trust == .onFailure, let known = remembered(hop, context) else { return nil }
+        guard hop.fetch.trust == .onFailure, let known = remembered(hop, context) else { return nil }
         if known.spkiSha256 == leaf, decision != known {
             decide(known, &hop)
             return .send
@@ -138,9 +138,9 @@ struct ServerTrustResolution: Sendable {
         guard let leaf = facts.chain.first?.spkiSha256, Hexadecimal.bytes(trust.spkiSha256) == leaf else {
             return .ask(question, respondent, .fingerprintWrong)
         }
-        let isTooLong = trust.persistence == .permanent && !hop.intent.mayTrustPermanently(respondent.source)
+        let isTooLong = trust.persistence == .permanent && !hop.fetch.mayTrustPermanently(respondent.source)
         let persistence = isTooLong ? .forSession : trust.persistence
-        let decision = Self.decision(leaf, facts, persistence, for: hop.intent.id)
+        let decision = Self.decision(leaf, facts, persistence, for: hop.fetch.id)
         let space = hop.space(.serverTrust)
         hop.audit(.trustAccepted, space, nil, respondent.source, persistence, &context)
         let isCurrent = question.mark.map { context.forgets.isCurrent($0, for: space) } ?? true
@@ -170,7 +170,7 @@ struct ServerTrustResolution: Sendable {
             return .endUnanswered(question)
         }
         hop.leases.release(.passed(declined: question.declined), .connection, &context)
-        return trust(Self.decision(leaf, facts, .none, for: hop.intent.id), question, &hop, &context)
+        return trust(Self.decision(leaf, facts, .none, for: hop.fetch.id), question, &hop, &context)
     }
 
     /// Continues with this decision. It applies to this fetch alone until a response has been received.
@@ -179,7 +179,7 @@ struct ServerTrustResolution: Sendable {
         _ context: inout FetchContext
     ) -> Resolution {
         var decision = decision
-        decision.fetch = hop.intent.id
+        decision.fetch = hop.fetch.id
         decide(decision, &hop)
         mark = question.mark ?? context.forgets.mark
         return .send
@@ -199,7 +199,7 @@ struct ServerTrustResolution: Sendable {
         else { return }
         let key = TrustedKey(origin: hop.chain.origin, spkiSha256: trust.spkiSha256)
         let isPermanent = trust.persistence == .permanent
-        let owner = hop.intent.access.certificatePartition
+        let owner = hop.fetch.access.certificatePartition
         let known = context.decisions.trustedKey(at: key.origin, owner: owner)
         if let known, known.spkiSha256 == key.spkiSha256, known.isPermanent || !isPermanent { return }
         context.decisions.trust(key, isPermanent: isPermanent, owner: owner, now: context.now)

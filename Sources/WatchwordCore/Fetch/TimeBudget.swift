@@ -13,7 +13,9 @@ struct TimeBudget: Sendable {
     /// When the fetch's own question was queued behind other questions; `nil` while it is not queued.
     private(set) var queuedSince: Duration?
 
-    init(_ plan: borrowing FetchPlan) { (timeout, boundsWaiting) = (plan.timeout, plan.timeoutBoundsWaiting) }
+    init(_ request: borrowing FetchRequest) {
+        (timeout, boundsWaiting) = (request.timeout, request.timeoutBoundsWaiting)
+    }
 
     mutating func recordRequest() { waitedSinceRequest = .zero }
 

@@ -60,22 +60,21 @@ public final class FrontExchange {
         switchesProtocol = false
     }
 
-    /// Adapts the plan made from `params`.
-    public func adapt(_ plan: inout FetchPlan) {
-        plan.options.awaitsBody = true
-        plan.options.needsOldConnection = needsOldConnection
-        plan.program = program
-        plan.headers += hopByHop
+    /// Adapts the request made from `params`.
+    public func adapt(_ request: inout FetchRequest) {
+        request.program = program
+        request.headers += hopByHop
+        if let authorization { request.originLogin = .program(authorization) }
+        if isTunnel { request.originLogin = .tunnel }
+        var options = request.options
+        (options.awaitsBody, options.needsOldConnection, options.opensTunnel) = (true, needsOldConnection, isTunnel)
         // The program's request is passed on as it is.
-        if !isTunnel { plan.options.omittedHeaders = Self.omittedHeaders }
+        if !isTunnel { options.omittedHeaders = Self.omittedHeaders }
         if switchesProtocol {
-            plan.options.switchesProtocol = true
-            plan.options.omittedHeaders.insert("expect")
+            options.switchesProtocol = true
+            options.omittedHeaders.insert("expect")
         }
-        if let authorization { plan.originLogin = .program(authorization) }
-        guard isTunnel else { return }
-        plan.originLogin = .tunnel
-        plan.options.opensTunnel = true
+        request.options = options
     }
 }
 

@@ -49,6 +49,15 @@ public enum BodyDelivery: Sendable, Equatable {
     case beyond(Int)
     /// When the header has been received.
     case fromHeader
+
+    /// Whether a body of this many bytes is part of the result.
+    public func isInline(_ bytes: Int) -> Bool {
+        switch self {
+        case .whole: true
+        case .beyond(let most): bytes <= most
+        case .fromHeader: false
+        }
+    }
 }
 
 /// A response body at a port, to be read, attached or cancelled.

@@ -7,7 +7,8 @@ public struct TransferRequest: Sendable, Equatable {
     public var method: String
     /// Validated fields, without the fields that the broker sets itself.
     public var headers: [HeaderField]
-    public var options: TransferOptions
+    /// Shared with the fetch, unless this exchange changes them.
+    @Indirect public var options: TransferOptions
     /// The value of the `Authorization` field; `nil` for none.
     public var authorization: Secret?
     /// The cookies of this fetch, from `TransferResponse.cookies`. The adapter sends those that match the URL, before those
@@ -39,7 +40,7 @@ public struct TransferRequest: Sendable, Equatable {
 
     public init(
         url: FetchURL, method: String, headers: [HeaderField] = [], authorization: Secret? = nil,
-        body: RequestBody? = nil, proxy: ProxyRequest? = nil, timeout: Duration, _ options: TransferOptions
+        body: RequestBody? = nil, proxy: ProxyRequest? = nil, timeout: Duration, _ options: Indirect<TransferOptions>
     ) {
         self.url = url
         self.method = method
@@ -48,7 +49,7 @@ public struct TransferRequest: Sendable, Equatable {
         self.body = body
         self.proxy = proxy
         self.timeout = timeout
-        self.options = options
+        _options = options
     }
 }
 

@@ -13,10 +13,10 @@ extension FetchMachine {
     /// Records that the proxy of a failed request cannot be reached. Returns the step that sends the request through the
     /// next upstream; `nil` if there is none, or if a server may have received the request.
     mutating func failOver(after failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
-        let (route, plan) = (chain.route, intent.plan)
+        let route = chain.route
         if failure.isOfUpstream(route) {
             // A client that names the proxy, or has a short time limit, must not change the choice for others.
-            if let endpoint = route?.endpoint, plan.options.connectTimeout == nil, plan.proxy == .configured {
+            if let endpoint = route?.endpoint, fetch.options.connectTimeout == nil, fetch.proxy == .configured {
                 context.upstreams.recordFailure(of: endpoint, now: context.now)
             }
         } else if failure.cause == .proxyRefused(status: nil), route?.endpoint.type != .socks {
@@ -34,7 +34,7 @@ extension FetchMachine {
 
     /// Whether the request may be sent twice. A tunnel that was not opened has carried nothing.
     private var isRepeatable: Bool {
-        intent.plan.options.opensTunnel || ["GET", "HEAD", "OPTIONS", "TRACE"].contains(chain.hop.method)
+        fetch.options.opensTunnel || ["GET", "HEAD", "OPTIONS", "TRACE"].contains(chain.hop.method)
     }
 }
 

@@ -17,52 +17,52 @@ import WatchwordProtocol
             usesCredentials: usesCredentials)
     }
 
-    private func plan(_ exchange: FrontExchange) throws -> FetchPlan {
-        var plan = try FetchPlan(exchange.params, subscription: nil, inSteps: true)
-        exchange.adapt(&plan)
-        return plan
+    private func request(_ exchange: FrontExchange) throws -> FetchRequest {
+        var request = try FetchRequest(exchange.params, subscription: nil, inSteps: true)
+        exchange.adapt(&request)
+        return request
     }
 
     @Test func aRequestBecomesAFetchThatFollowsNoRedirect() throws {
-        let plan = try plan(exchange("", .bytes([1, 2])))
-        #expect(plan.method == "POST" && plan.maxRedirects == 0 && plan.body == .bytes([1, 2]))
-        #expect(plan.headers == [HeaderField("A", "b")])
-        #expect(plan.interaction == .agent && plan.useStorage && plan.preemption == .session)
-        #expect(plan.originLogin == .broker && !plan.options.opensTunnel)
-        #expect(plan.options.delivery == .fromHeader && plan.options.awaitsBody)
+        let request = try request(exchange("", .bytes([1, 2])))
+        #expect(request.method == "POST" && request.maxRedirects == 0 && request.body == .bytes([1, 2]))
+        #expect(request.headers == [HeaderField("A", "b")])
+        #expect(request.interaction == .agent && request.useStorage && request.preemption == .session)
+        #expect(request.originLogin == .broker && !request.options.opensTunnel)
+        #expect(request.options.delivery == .fromHeader && request.options.awaitsBody)
     }
 
     @Test func withoutCredentialsNothingIsStoredSentOrAsked() throws {
-        let plan = try plan(exchange(usesCredentials: false))
-        #expect(plan.interaction == .none && !plan.useStorage && plan.preemption == .never)
+        let request = try request(exchange(usesCredentials: false))
+        #expect(request.interaction == .none && !request.useStorage && request.preemption == .never)
     }
 
     @Test func theLoginOfTheProgramIsNotTheBrokers() throws {
-        let plan = try plan(exchange("Authorization: Bearer own\r\n"))
-        #expect(plan.originLogin == .program(secret("Bearer own")))
+        let request = try request(exchange("Authorization: Bearer own\r\n"))
+        #expect(request.originLogin == .program(secret("Bearer own")))
     }
 
     @Test func anotherProtocolIsAskedForOnTheConnectionToTheOrigin() throws {
-        let plan = try plan(exchange("Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", .stream(size: nil)))
-        #expect(plan.options.switchesProtocol)
+        let request = try request(exchange("Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", .stream(size: nil)))
+        #expect(request.options.switchesProtocol)
         #expect(
-            Array(plan.headers.suffix(2)) == [
+            Array(request.headers.suffix(2)) == [
                 HeaderField("Connection", "Upgrade"), HeaderField("Upgrade", "websocket"),
             ])
-        #expect(plan.options.omittedHeaders == ["accept", "user-agent", "expect"])
-        let other = try self.plan(exchange("Upgrade: websocket\r\n"))
+        #expect(request.options.omittedHeaders == ["accept", "user-agent", "expect"])
+        let other = try self.request(exchange("Upgrade: websocket\r\n"))
         #expect(!other.options.switchesProtocol && other.headers == [HeaderField("A", "b")])
     }
 
     @Test func trailersAreAskedFor() throws {
-        let plan = try plan(exchange("TE: trailers, gzip\r\n"))
-        #expect(Array(plan.headers.suffix(2)) == [HeaderField("Connection", "TE"), HeaderField("TE", "trailers")])
+        let request = try request(exchange("TE: trailers, gzip\r\n"))
+        #expect(Array(request.headers.suffix(2)) == [HeaderField("Connection", "TE"), HeaderField("TE", "trailers")])
     }
 
     @Test func connectOpensATunnel() throws {
-        let plan = try plan(FrontExchange(tunnelTo: "h", port: 8443, usesCredentials: true))
-        #expect(plan.originLogin == .tunnel && plan.options.opensTunnel)
-        #expect(plan.url.origin.text == "https://h:8443")
+        let request = try request(FrontExchange(tunnelTo: "h", port: 8443, usesCredentials: true))
+        #expect(request.originLogin == .tunnel && request.options.opensTunnel)
+        #expect(request.url.origin.text == "https://h:8443")
     }
 
     @Test(arguments: [

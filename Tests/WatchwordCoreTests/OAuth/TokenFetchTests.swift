@@ -361,19 +361,19 @@ import WatchwordProtocol
 
     @Test func aFetchLogsInBeforeItsFirstRequest() throws {
         var run = TableRun()
-        let fetch = try run.fetch(plan: { $0.logsInFirst = true })
+        let fetch = try run.fetch(adapt: { $0.logsInFirst = true })
         #expect(run.requests[fetch] == nil && run.question(fetch)?.protectionSpace.realm == "h")
         run.answer(fetch, user: "bob", "pw")
         #expect(run.requests[fetch]?.map { $0.authorization?.revealed } == ["Basic Ym9iOnB3"])
         run.respond(fetch, 200)
         // The login of the session takes the place of the question.
-        let next = try run.fetch(plan: { $0.logsInFirst = true })
+        let next = try run.fetch(adapt: { $0.logsInFirst = true })
         #expect(run.requests[next]?.map { $0.authorization?.revealed } == ["Basic Ym9iOnB3"])
     }
 
     @Test func withoutALoginNothingIsSent() throws {
         var run = TableRun()
-        let fetch = try run.fetch(change: { $0.interaction = .none }, plan: { $0.logsInFirst = true })
+        let fetch = try run.fetch(change: { $0.interaction = .none }, adapt: { $0.logsInFirst = true })
         run.found(fetch, [])
         #expect(run.requests[fetch] == nil && run.results[fetch]?.response.status == 401)
     }

@@ -112,7 +112,7 @@ import WatchwordProtocol
         #expect(run.last(fetch)?.proxy?.host == "q")
         let tunnel = try run.fetch("https://h/") {
             $0.method = "POST"
-        } plan: {
+        } adapt: {
             $0.options.opensTunnel = true
         }
         run.fail(tunnel, sent)
@@ -125,7 +125,7 @@ import WatchwordProtocol
         var run = try run([.proxy(wayOut), .proxy(second)])
         let fetch = try run.fetch {
             $0.method = "POST"
-        } plan: {
+        } adapt: {
             $0.body = .stream(RequestStream(source: BodySourceID(value: 1), size: 5))
         }
         run.fail(fetch, spent)

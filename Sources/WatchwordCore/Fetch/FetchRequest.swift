@@ -1,7 +1,10 @@
 public import WatchwordProtocol
 
-/// The checked parameters of a fetch.
-public struct FetchPlan: Sendable, Equatable {
+/// What a client has requested, checked: the request itself, its options, and who may answer its challenges.
+///
+/// Composed by the caller of `FetchTable.add`, which completes it with the fetch and its client. From then on it never
+/// changes, and all parts of the fetch share it; what one attempt changes is in its `TransferRequest`.
+public struct FetchRequest: Sendable {
     /// The proxy that a fetch uses.
     public enum Proxy: Sendable, Equatable {
         case configured
@@ -20,10 +23,17 @@ public struct FetchPlan: Sendable, Equatable {
         case tunnel
     }
 
+    /// Set when the fetch is added to the table, like the following three.
+    public internal(set) var id = FetchID(number: 0)
+    var client = AuthenticationQueues.Client(tag: ClientTag(value: 0), program: nil)
+    /// The stored credentials that this fetch may use.
+    var access = Access(nil, client: ClientTag(value: 0), sharing: .user)
+    /// The number of the last refusal logged before this fetch started; only later ones apply to it.
+    var refusalBaseline = 0
     public var url: FetchURL
     public var method: String
     public var headers: [HeaderField]
-    public var options: TransferOptions
+    @Indirect public var options: TransferOptions
     /// `init` sets an inline body. For a body that is read from a socket, the caller creates the stream and sets it
     /// here.
     public var body: RequestBody?
@@ -76,8 +86,11 @@ public struct FetchPlan: Sendable, Equatable {
     public var timeoutBoundsWaiting: Bool
     public var maxRedirects: Int
     public var redirects: RedirectParams
+    /// The notifications that the client has requested.
+    public var notify: [FetchNotification]
+
     /// Whether the client is notified of every request and response.
-    public var reportsExchanges: Bool
+    var reportsExchanges: Bool { notify.contains(.exchanges) }
 
     /// Whether a certificate that does not verify can be accepted. Not for the broker's own secrets, such as a refresh token
     /// (SEMANTICS rule 24).
@@ -95,7 +108,7 @@ public struct FetchPlan: Sendable, Equatable {
         userInfo = try params.userInfo.map { text throws(FetchFailure) in try UserInfo(text) }
         method = try HeaderPolicy.checkedMethod(params.method)
         headers = try HeaderPolicy.checked(params.headers)
-        options = try TransferOptions(params, inSteps: inSteps)
+        _options = Indirect(wrappedValue: try TransferOptions(params, inSteps: inSteps))
         body = params.body.map { .bytes($0) }
         credential = params.credential
         switch params.proxy {
@@ -124,17 +137,12 @@ public struct FetchPlan: Sendable, Equatable {
         timeout = params.timeoutMs.map { .milliseconds($0) } ?? longest
         maxRedirects = params.maxRedirects
         redirects = params.redirects
-        reportsExchanges = params.notify.contains(.exchanges)
+        notify = params.notify
     }
 
     private static func credential(in text: Secret?) throws(FetchFailure) -> LoginCredential? {
         guard let text, let password = try UserInfo(text).password else { return nil }
         return LoginCredential(user: try UserInfo(text).user, password: password, persistence: .none)
-    }
-
-    /// Returns the methods that may be used for `challenger`; `nil` for all.
-    func methods(at challenger: Challenger) -> [AuthenticationMethod]? {
-        challenger.isProxy ? proxyMethods : methods
     }
 
     /// The user that the fetch names, if any. No other user's credential is sent to the origin of `url`.

@@ -1,29 +1,19 @@
-internal import WatchwordProtocol
+public import WatchwordProtocol
 
-/// The request of a client, the client itself, and the stored credentials that the fetch may use. Immutable, so that
-/// all parts of a fetch share one instance.
-final class FetchIntent: Sendable {
-    let id: FetchID
-    let client: AuthenticationQueues.Client
-    /// The stored credentials that this fetch may use.
-    let access: Access
-    let plan: FetchPlan
-    /// The number of the last refusal logged before this fetch started; only later ones apply to it.
-    let refusalBaseline: Int
+/// The request of a fetch in the table: immutable, and shared by all parts of the fetch.
+public typealias SharedFetchRequest = Boxed<FetchRequest>
 
-    init(_ plan: FetchPlan, id: FetchID, client: AuthenticationQueues.Client, access: Access, lastRefusal: Int) {
-        self.plan = plan
-        self.id = id
-        self.client = client
-        self.access = access
-        refusalBaseline = lastRefusal
+extension SharedFetchRequest {
+    /// Returns the methods that may be used for `challenger`; `nil` for all.
+    func methods(at challenger: Challenger) -> [AuthenticationMethod]? {
+        challenger.isProxy ? value.proxyMethods : value.methods
     }
 
     /// Whether the credentials of the request are for this challenger: the origin of its URL, or the proxy that it
     /// names (SEMANTICS rule 23).
     func matches(_ challenger: Challenger) -> Bool {
-        switch (challenger, plan.proxy) {
-        case (.server(let origin), _): origin == plan.url.origin  // guard: origin-of-credential
+        switch (challenger, value.proxy) {
+        case (.server(let origin), _): origin == value.url.origin  // guard: origin-of-credential
         case (.proxy(let endpoint), .named(let named)): endpoint == named
         case (.proxy, _): false
         }
@@ -32,17 +22,17 @@ final class FetchIntent: Sendable {
     /// Returns the user that the fetch names for `challenger`, if any. No other user's credential is sent there.
     func namedUser(at challenger: Challenger) -> Account? {
         guard matches(challenger) else { return nil }
-        return challenger.isProxy ? plan.proxyCredential?.shownAccount : plan.namedUser
+        return challenger.isProxy ? value.proxyCredential?.shownAccount : value.namedUser
     }
 
     /// Returns the credentials that the request supplies for a challenger: its own first, then the one in the URL.
     func ownCredentials(at challenger: Challenger) -> [(credential: LoginCredential, source: CredentialSource)] {
         guard matches(challenger) else { return [] }
         var own: [(LoginCredential, CredentialSource)] = []
-        if let credential = challenger.isProxy ? plan.proxyCredential : plan.credential {
+        if let credential = challenger.isProxy ? value.proxyCredential : value.credential {
             own.append((credential, .explicit))
         }
-        if !challenger.isProxy, let userInfo = plan.userInfo, let password = userInfo.password {
+        if !challenger.isProxy, let userInfo = value.userInfo, let password = userInfo.password {
             own.append((LoginCredential(user: userInfo.user, password: password), .url))
         }
         return own
@@ -52,8 +42,8 @@ final class FetchIntent: Sendable {
     /// this challenger.
     func agrees(with cached: LoginCredential, at challenger: Challenger) -> Bool {
         guard matches(challenger) else { return true }
-        if let own = challenger.isProxy ? plan.proxyCredential : plan.credential { return own.isSame(as: cached) }
-        guard !challenger.isProxy, let userInfo = plan.userInfo else { return true }
+        if let own = challenger.isProxy ? value.proxyCredential : value.credential { return own.isSame(as: cached) }
+        guard !challenger.isProxy, let userInfo = value.userInfo else { return true }
         return Account(user: userInfo.user).admits(cached.account)
             && (userInfo.password.map { $0 == cached.secret } ?? true)
     }
@@ -61,15 +51,13 @@ final class FetchIntent: Sendable {
     /// Whether an answer from `source` may be stored permanently, for all clients. The answer of a sandboxed program
     /// applies to that program alone.
     func mayStorePermanently(_ source: CredentialSource) -> Bool {  // guard: sandbox-stores-nothing-permanently
-        access.subject?.isSandboxed != true || source == .agent
+        value.access.subject?.isSandboxed != true || source == .agent
     }
-}
 
-extension FetchIntent {
     /// Whether an exception for a server's certificate in an answer from `source` may be permanent, and so for all
     /// programs. A program that needs consent decides for itself alone.
     func mayTrustPermanently(_ source: CredentialSource) -> Bool {  // guard: trust-for-all-programs
-        access.subject == nil || source == .agent
+        value.access.subject == nil || source == .agent
     }
 }
 
