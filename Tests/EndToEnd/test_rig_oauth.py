@@ -11,10 +11,9 @@ import urllib.parse
 import pytest
 
 from rig import dpop, tiny_browser
-from rig.authorization_server import AuthorizationServer
+from rig.authorization_server import DEVICE_GRANT, AuthorizationServer
 from rig.login_sites import Site
 from rig.oauth_answers import with_query
-from rig.oauth_grants import DEVICE_GRANT
 from rig.protected_resource import ProtectedResource
 from rig.scripted import response
 

@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 
-from .scripted import basic
+from .scripted import basic, response
 from .uploads import UploadServer
 
 # Larger than the limit for inline bodies.
@@ -15,8 +15,7 @@ BINARY = b"\xff\xfe not UTF-8 \x00\xc3"
 
 
 def said(status, body, *headers):
-    lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}", f"Content-Length: {len(body)}", *headers]
-    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+    return response(status, body, *headers, reason=http.HTTPStatus(status).phrase)
 
 
 class ClientSite(UploadServer):

@@ -1,13 +1,13 @@
 """What the servers do in the situations in which curl and `watchword fetch` are compared."""
-import base64
 import itertools
+
+from .scripted import CLOSE, basic, response
 
 PAGE = b"the page\n"
 
 
-def reply(status=200, body=PAGE, *fields, reason="OK", length=True):
-    lines = [f"HTTP/1.1 {status} {reason}", *([f"Content-Length: {len(body)}"] if length else []), *fields]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+def reply(status=200, body=PAGE, *fields, reason="OK"):
+    return response(status, body, *fields, reason=reason)
 
 
 def page(request):
@@ -23,8 +23,8 @@ def status(code, *fields, body=b"no\n", reason="X"):
     return lambda request: reply(code, b"" if request.method == "HEAD" else body, *fields, reason=reason)
 
 
-def raw(data, end="close"):
-    return lambda request: (data, end)
+def raw(data, end=CLOSE):
+    return lambda request: [data, end]
 
 
 def redirect(code, to="/there", *fields):
@@ -56,10 +56,8 @@ def ranges(request):
 
 
 def login(scheme="Basic"):
-    right = "Basic " + base64.b64encode(b"bob:pw").decode()
-
     def handle(request):
-        if request.authorization == right:
+        if request.authorization == basic("bob", "pw"):
             return reply(200, b"welcome\n")
         return reply(401, b"log in\n", f'WWW-Authenticate: {scheme} realm="R"', reason="Unauthorized")
     return handle

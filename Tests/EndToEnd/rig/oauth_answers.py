@@ -1,17 +1,13 @@
 """The answers of scripted OAuth servers: correct ones, and those of broken and hostile servers.
 
-An answer is the bytes of a response, `CLOSE`, `SILENT`, an iterator of parts after which the connection is closed, or a function
-that returns one of these for a request.
-"""
+An answer is what a handler of rig.scripted returns, or a function that returns it for a request."""
 import email.utils
 import json
 import time
 import urllib.parse
 
-from .scripted import response
+from .scripted import CLOSE, response
 
-#: Closes the connection without a response.
-CLOSE = object()
 #: Never answers, and keeps the connection open.
 SILENT = None
 
@@ -33,36 +29,29 @@ def redirect(status, url):
     return dated(status, b"", f"Location: {url}")
 
 
-def error(code, status=None, description=None, *headers):
+def error(code, description=None, *headers):
     """The error response of RFC 6749 section 5.2."""
     value = {"error": code, **({"error_description": description} if description else {})}
     if code == "invalid_client":
-        headers = ('WWW-Authenticate: Basic realm="clients"', *headers)
-    return json_answer(status or (401 if code == "invalid_client" else 400), value, *headers)
+        return json_answer(401, value, 'WWW-Authenticate: Basic realm="clients"', *headers)
+    return json_answer(400, value, *headers)
 
 
 def endless(request):
     """A JSON object that never ends; the connection is closed after 1 GiB, which no client may read."""
     yield b"HTTP/1.1 200 X\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
-    for _ in range(1 << 14):
-        yield b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    yield from [b"10000\r\n" + b" " * 0x10000 + b"\r\n"] * (1 << 14)
+    yield CLOSE
 
 
 def huge(value, size):
     """A correct JSON document of `size` bytes: `value`, and spaces."""
-    text = json.dumps(value).encode()
-    return response(200, text + b" " * (size - len(text)), "Content-Type: application/json")
+    return response(200, json.dumps(value).encode().ljust(size), "Content-Type: application/json")
 
 
 def slowly(answer, pause):
     """Sends `answer` byte by byte, with `pause` seconds before each."""
-
-    def send(request):
-        for byte in answer:
-            time.sleep(pause)
-            yield bytes([byte])
-
-    return send
+    return lambda request: (time.sleep(pause) or bytes([byte]) for byte in answer)
 
 
 def with_query(url, parameters):
@@ -73,10 +62,5 @@ def with_query(url, parameters):
 
 def altered(value, changes):
     """Returns a copy of the dictionary with changes: None removes an entry, and a function computes it from the old value."""
-    value = dict(value)
-    for name, change in changes.items():
-        if change is None:
-            value.pop(name, None)
-        else:
-            value[name] = change(value.get(name)) if callable(change) else change
-    return value
+    computed = {name: change(value.get(name)) if callable(change) else change for name, change in changes.items()}
+    return {name: one for name, one in {**value, **computed}.items() if name not in changes or changes[name] is not None}

@@ -5,30 +5,16 @@ import threading
 import traceback
 
 from .bodies import eventually
-from .oauth_answers import CLOSE, response
-from .scripted import ScriptedServer
+from .scripted import response
 from .tls import TlsServer
 
 
-class _Answering:
-    def _respond(self, connection, request, early):
-        answer = self.handler(request)
-        if answer is CLOSE:
-            return True
-        if answer is None or isinstance(answer, bytes):
-            connection.sendall(answer or b"")
-            return request.header("Connection") == "close"
-        for part in answer:
-            connection.sendall(part)
-        return True
+class Refusal(Exception):
+    """An OAuth error that the server answers in the form that belongs to the endpoint."""
 
-
-class _Plain(_Answering, ScriptedServer):
-    pass
-
-
-class _Secure(_Answering, TlsServer):
-    pass
+    def __init__(self, code, description=None):
+        super().__init__(code)
+        self.code, self.description = code, description
 
 
 @dataclasses.dataclass
@@ -39,53 +25,31 @@ class _Fault:
     grant: str | None
 
 
-@dataclasses.dataclass
-class Refusal:
-    """An OAuth error that the server answers in the form that belongs to the endpoint."""
-    code: str
-    description: str | None = None
-
-
-class Site:
+class Site(TlsServer):
     """A server on a loopback port of its own, with http, or with https if `certificates` (of the fixture) is given.
 
-    `requests` are all requests; `problems` are the violations that correct clients never commit, and errors of the rig itself.
-    A place is a path such as "/token", without the path of the issuer, or "metadata".
+    `problems` are the violations that correct clients never commit, and errors of the rig itself. A place is a path such as "/token",
+    without the path of the issuer, or "metadata".
     """
 
     #: Whether several requests are processed at once.
     PARALLEL = False
 
     def __init__(self, certificates=None):
-        self.lock, self.problems, self._faults, self._holds = threading.RLock(), [], [], []
-        self.listener = _Secure(certificates, handler=self._handle) if certificates else _Plain(self._handle)
-        self.port, self.url, self.close = self.listener.port, self.listener.url, self.listener.close
-
-    @property
-    def wire(self):
-        return self.listener.wire
-
-    @wire.setter
-    def wire(self, value):
-        self.listener.wire = value
-
-    @property
-    def requests(self):
-        return list(self.listener.requests)
-
-    @property
-    def connections(self):
-        return self.listener.connections
+        self.turn, self.problems, self._faults, self._holds = threading.RLock(), [], [], []
+        super().__init__(certificates, handler=self._handle)
 
     def config(self, **changes):
-        """Changes settings, whose names are the fields of `settings`; returns the server."""
-        for name, value in changes.items():
-            assert name in {field.name for field in dataclasses.fields(self.settings)}, f"no setting {name}"
-            setattr(self.settings, name, value)
+        """Changes settings; returns the server."""
+        assert set(changes) <= set(vars(self.settings)), f"unknown settings: {changes}"
+        vars(self.settings).update(changes)
         return self
 
+    def _is_at(self, place, request):
+        return place in (self._place(request), request.path)
+
     def requests_to(self, place):
-        return [request for request in self.requests if place in (self._place(request), request.path)]
+        return [request for request in list(self.requests) if self._is_at(place, request)]
 
     def wait_for(self, place, times=1, seconds=30):
         """Returns the requests to `place` as soon as there are `times`."""
@@ -96,16 +60,14 @@ class Site:
     def fail(self, place, answer, times=None, grant=None):
         """Answers the next requests to `place` (`times`, or all) with `answer` of rig.oauth_answers. With `grant`, only token
         requests with this `grant_type`."""
-        with self.lock:
-            self._faults.append(_Fault(place, answer, times, grant))
+        self._faults.append(_Fault(place, answer, times, grant))
 
     def refuse(self, place, code, times=None, grant=None, description=None):
         """Like `fail`, with an OAuth error: at /authorize as a redirect, elsewhere as JSON."""
         self.fail(place, Refusal(code, description), times, grant)
 
     def clear_faults(self):
-        with self.lock:
-            self._faults.clear()
+        self._faults.clear()
 
     @contextlib.contextmanager
     def held(self, place):
@@ -119,25 +81,26 @@ class Site:
             self._holds.remove((place, event))
 
     def _fault(self, request):
-        with self.lock:
+        with self.turn:
             for fault in self._faults:
-                fits = fault.place in (self._place(request), request.path)
-                if fits and fault.times != 0 and fault.grant in (None, request.form.get("grant_type")):
+                if self._is_at(fault.place, request) and fault.times != 0 and fault.grant in (None, request.form.get("grant_type")):
                     fault.times = fault.times and fault.times - 1
                     return fault
         return None
 
     def _handle(self, request):
         for place, event in list(self._holds):
-            if place in (self._place(request), request.path):
+            if self._is_at(place, request):
                 event.wait(60)
         try:
             if fault := self._fault(request):
                 if isinstance(fault.answer, Refusal):
-                    return self._refuse(request, fault.answer)
+                    raise fault.answer
                 return fault.answer(request) if callable(fault.answer) else fault.answer
-            with contextlib.nullcontext() if self.PARALLEL else self.lock:
+            with contextlib.nullcontext() if self.PARALLEL else self.turn:
                 return self._answer(request)
+        except Refusal as refusal:
+            return self._refuse(request, refusal)
         except Exception:
             self.problems.append(traceback.format_exc())
             return response(500, b"the rig failed")

@@ -1,25 +1,9 @@
 """A scripted resource that requires the tokens of a scripted authorization server (RFC 6750, RFC 9449 and RFC 9728)."""
-import dataclasses
+import types
 
-from .dpop import BadProof, Proofs
+from .dpop import Proofs
 from .oauth_answers import altered, dated, json_answer, page, redirect
-from .oauth_site import Site
-
-
-@dataclasses.dataclass
-class Settings:
-    """The settings that `config` changes. `resource_metadata` is True (the right URL), None (left out) or another URL; `scope` is a
-    parameter of the challenge, left out if None."""
-    resource_metadata: object = True
-    scope: str | None = "read"
-    #: Changes of the metadata, as those of the authorization server.
-    metadata: dict = dataclasses.field(default_factory=dict)
-    #: Whether a token must have been requested for this resource (RFC 8707).
-    checks_audience: bool = False
-    #: The status of insufficient_scope; registries use 401.
-    insufficient_status: int = 403
-    #: Whether challenges and metadata offer DPoP.
-    dpop: bool = False
+from .oauth_site import Refusal, Site
 
 
 class ProtectedResource(Site):
@@ -29,15 +13,26 @@ class ProtectedResource(Site):
     a valid token. Everything else is open.
 
     `presented` are the pairs of scheme and token of all requests, (None, None) without a token.
+
+    Settings that `config` changes: `resource_metadata` is True (the right URL), None (left out) or another URL; `scope` is a parameter
+    of the challenge, left out if None; `metadata` are changes of the metadata; `checks_audience` is whether a token must have been
+    requested for this resource (RFC 8707); `insufficient_status` is the status of insufficient_scope, for which registries use 401;
+    `dpop` is whether challenges and metadata offer DPoP.
     """
 
     def __init__(self, authorization, certificates=None, path="/api", body=b"for the bearer\n"):
-        self.authorization, self.settings, self.path, self.body = authorization, Settings(), path, body
+        self.authorization, self.path, self.body = authorization, path, body
+        self.settings = types.SimpleNamespace(
+            resource_metadata=True, scope="read", metadata={}, checks_audience=False, insufficient_status=403, dpop=False)
         self.presented, self.proofs = [], Proofs()
         authorization.resources.append(self)
         super().__init__(certificates)
         self.identifier = self.url + path
         self.metadata_url = f"{self.url}/.well-known/oauth-protected-resource{path}"
+
+    def new_dpop_nonce(self):
+        """Requires this nonce in proofs from now on; returns it."""
+        return self.proofs.new_nonce()
 
     def metadata(self):
         """The correct metadata, without the changes of the settings."""
@@ -56,16 +51,14 @@ class ProtectedResource(Site):
         metadata = self.metadata_url if settings.resource_metadata is True else settings.resource_metadata
         parameters = {"realm": "api", "resource_metadata": metadata, "scope": scope or settings.scope, "error": code}
         text = ", ".join(f'{name}="{value}"' for name, value in parameters.items() if value)
-        fields = [f"WWW-Authenticate: Bearer {text}"]
-        if settings.dpop:
-            fields.append(f"WWW-Authenticate: DPoP {text}, algs=\"ES256\"")
-        return dated(status, b"please log in", *fields, *self.proofs.fields())
+        offers = [f"Bearer {text}", *[f'DPoP {text}, algs="ES256"'] * settings.dpop]
+        return dated(status, b"please log in", *(f"WWW-Authenticate: {one}" for one in offers), *self.proofs.fields())
 
     def _answer(self, request):
         if self._place(request) == "metadata":
             is_there = request.target == f"/.well-known/oauth-protected-resource{self.path}"
             return json_answer(200, altered(self.metadata(), self.settings.metadata)) if is_there else page(404, "not found")
-        if request.path != self.path and not request.path.startswith(self.path + "/"):
+        if not (request.path + "/").startswith(self.path + "/"):
             return page(200, "open")
         if "access_token" in request.query or "access_token" in request.form:
             self.problems.append("a token in the query or in the body")
@@ -77,31 +70,18 @@ class ProtectedResource(Site):
         if not fields:
             return self._challenge(401)
         token = self.authorization.valid_token(value)
-        code = self._problem(request, scheme.lower(), value, token)
-        if code:
-            return self._challenge(401, code)
+        self._check(request, scheme.lower(), value, token)
         needed = "write" if (request.path + "/").startswith(self.path + "/w/") else "read"
         if needed not in token.scopes:
             return self._challenge(self.settings.insufficient_status, "insufficient_scope", " ".join(dict.fromkeys(["read", needed])))
-        if request.path == self.path + "/redirect":
-            return redirect(302, request.query["to"])
-        return dated(200, self.body)
+        return redirect(302, request.query["to"]) if request.path == self.path + "/redirect" else dated(200, self.body)
 
-    def _problem(self, request, scheme, value, token):
-        """Returns the code of the error of the request's token, or None."""
+    def _check(self, request, scheme, value, token):
         if token is None or self.settings.checks_audience and self.identifier not in token.resources:
-            return "invalid_token"
+            raise Refusal("invalid_token")
         if scheme != ("dpop" if token.jkt else "bearer"):
             self.problems.append(f"the scheme {scheme} for a token that is {'bound' if token.jkt else 'not bound'}")
-            return "invalid_token"
-        if not token.jkt:
-            return None
-        try:
-            jkt = self.proofs.check(request, self.url + request.path, value)
-        except BadProof as problem:
-            return problem.code
-        return None if jkt == token.jkt else "invalid_dpop_proof" if jkt is None else "invalid_token"
-
-    def new_dpop_nonce(self):
-        """Requires this nonce in proofs from now on; returns it."""
-        return self.proofs.new_nonce()
+            raise Refusal("invalid_token")
+        jkt = self.proofs.check(request, self.url + request.path, value) if token.jkt else None
+        if jkt != token.jkt:
+            raise Refusal("invalid_dpop_proof" if jkt is None else "invalid_token")

@@ -7,7 +7,7 @@ import hashlib
 import os
 import pathlib
 
-from .servers import Server, find, free_port, hand_to, password_line, wait_for_port
+from .servers import Server, find, free_port, hand_to, password_line, served, wait_for_port, written
 
 HELPERS = "/usr/lib/squid"
 REALM = "Proxy"
@@ -25,14 +25,12 @@ class Squid(Server):
         folder = pathlib.Path(folder)
         proof = hashlib.md5(f"{user}:{REALM}:{password}".encode()).hexdigest()
         ways = {name: schemes for name, schemes in WAYS.items() if name != "negotiate" or realm}
-        files = {"basic": password_line(user, password), "digest": f"{user}:{REALM}:{proof}\n"}
-        for name, content in files.items():
-            (folder / name).write_text(content)
-        (folder / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in ["localhost", *names]))
+        written(folder, {"basic": password_line(user, password), "digest": f"{user}:{REALM}:{proof}\n",
+                         "hosts": "".join(f"127.0.0.1 {name}\n" for name in ["localhost", *names])})
         environment = dict(os.environ)
         lines = [f"auth_param basic program {HELPERS}/basic_ncsa_auth {folder}/basic", f"auth_param basic realm {REALM}",
                  f"auth_param digest program {HELPERS}/digest_file_auth -c {folder}/digest", f"auth_param digest realm {REALM}"]
-        secret = [folder / name for name in files]
+        secret = [folder / "basic", folder / "digest"]
         if realm:
             (folder / "keytab").write_bytes(realm.keytab.read_bytes())
             secret.append(folder / "keytab")
@@ -41,8 +39,7 @@ class Squid(Server):
             lines.append(f"auth_param negotiate program {HELPERS}/negotiate_kerberos_auth -k {folder}/keytab -s HTTP/localhost@{realm.name}")
         lines += [f"auth_param {scheme} children 2 startup=1 idle=1" for scheme in ["basic", "digest", *["negotiate"] * bool(realm)]]
         if tls:
-            for name in ["server.key", "server.pem"]:
-                (folder / name).write_bytes((pathlib.Path(tls) / name).read_bytes())
+            written(folder, {name: (pathlib.Path(tls) / name).read_text() for name in ["server.key", "server.pem"]})
             secret.append(folder / "server.key")
         self.ports = {}
         lines.append("acl known proxy_auth REQUIRED")
@@ -51,11 +48,8 @@ class Squid(Server):
                 self.ports[kind + name] = port = free_port()
                 keys = f" tls-cert={folder}/server.pem tls-key={folder}/server.key" if kind else ""
                 lines += [f"{'https' if kind else 'http'}_port 127.0.0.1:{port}{keys}", f"acl at_{kind}{name} localport {port}"]
-                if schemes:
-                    lines.append(f"auth_schemes {schemes} at_{kind}{name}")
-                    lines.append(f"http_access allow at_{kind}{name} known")
-                else:
-                    lines.append(f"http_access allow at_{kind}{name}")
+                lines += [f"auth_schemes {schemes} at_{kind}{name}"] * bool(schemes)
+                lines.append(f"http_access allow at_{kind}{name}" + " known" * bool(schemes))
         (folder / "squid.conf").write_text("\n".join([
             *lines, "http_access deny all", "cache deny all", "cache_mem 8 MB", f"pid_filename {folder}/pid",
             'logformat short %>Hs %rm %ru %un port=%>lp "%{Proxy-Authorization}>h" "%{Authorization}>h" "%{Cookie}>h"',
@@ -76,14 +70,10 @@ class Squid(Server):
         return f"{'https' if name.startswith('tls-') else 'http'}://localhost:{self.ports[name]}"
 
 
-def dante(folder):
+@served
+def dante(folder, port):
     """SOCKS5 on loopback without a login. It looks names up in this machine's hosts file."""
-    folder = pathlib.Path(folder)
-    port = free_port()
-    (folder / "danted.conf").write_text(
-        f"logoutput: {folder}/danted.log\ninternal: 127.0.0.1 port = {port}\nexternal: 127.0.0.1\n"
-        "clientmethod: none\nsocksmethod: none\n"
-        "client pass {\nfrom: 127.0.0.0/8 to: 0.0.0.0/0\n}\nsocks pass {\nfrom: 127.0.0.0/8 to: 127.0.0.0/8\nlog: connect error\n}\n")
-    return Server(
-        [find("danted"), "-N", "1", "-f", f"{folder}/danted.conf", "-p", f"{folder}/pid"], port, folder / "danted.log",
-        env={**os.environ, "TMPDIR": str(folder)})
+    text = (f"logoutput: {folder}/danted.log\ninternal: 127.0.0.1 port = {port}\nexternal: 127.0.0.1\n"
+            "clientmethod: none\nsocksmethod: none\n"
+            "client pass {\nfrom: 127.0.0.0/8 to: 0.0.0.0/0\n}\nsocks pass {\nfrom: 127.0.0.0/8 to: 127.0.0.0/8\nlog: connect error\n}\n")
+    return ["danted", "-N", "1", "-f", f"{folder}/danted.conf", "-p", f"{folder}/pid"], "danted.log", {"danted.conf": text}, {"TMPDIR": str(folder)}

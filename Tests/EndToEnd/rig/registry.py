@@ -6,7 +6,7 @@ import os
 import pathlib
 import shlex
 
-from .field_servers import apache_with_digest
+from .field_servers import apache_with_digest, registry_command
 from .servers import Server, find, free_port
 
 MEDIA = "application/vnd.docker."
@@ -14,9 +14,7 @@ MEDIA = "application/vnd.docker."
 
 def open_registry(folder):
     folder, port = pathlib.Path(folder), free_port()
-    (folder / "config.yml").write_text(
-        f"version: 0.1\nlog: {{level: info}}\nstorage: {{filesystem: {{rootdirectory: {folder}/data}}}}\nhttp: {{addr: '127.0.0.1:{port}'}}\n")
-    return Server([find("docker-registry"), "serve", f"{folder}/config.yml"], port, folder / "registry.log", cwd=folder)
+    return Server(registry_command(folder, port), port, folder / "registry.log", cwd=folder)
 
 
 def apache_digest_gate(folder, registry, user, password):

@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import re
 import socket
+import struct
 import threading
 import urllib.parse
 
@@ -44,8 +45,16 @@ class Request:
         return urllib.parse.parse_qsl(self.body.decode("latin-1"), keep_blank_values=True)
 
 
-def response(status, body=b"", *headers):
-    lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers]
+#: Parts of an answer: both end the connection; RESET without an orderly end.
+CLOSE, RESET = object(), object()
+#: Nothing more is sent until the peer disconnects.
+WAIT = object()
+
+
+def response(status, body=b"", *headers, reason="X", length=True):
+    """`length` is the announced one, if it is not that of the body, or None for none."""
+    length = len(body) if length is True else length
+    lines = [f"HTTP/1.1 {status} {reason}", *([] if length is None else [f"Content-Length: {length}"]), *headers]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
@@ -62,8 +71,32 @@ def end_listening(listener):
     listener.close()
 
 
+def reset_at_close(connection):
+    """Makes close(2) reset the connection."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def taken(buffer):
+    """Returns the head and the body of the first request in `buffer`, and the rest, or None if the request is incomplete."""
+    head, end, rest = buffer.partition(b"\r\n\r\n")
+    if not end:
+        return None
+    if not re.search(rb"(?i)\r\ntransfer-encoding: *chunked", head):
+        found = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        length = int(found[1]) if found else 0
+        return (head, rest[:length], rest[length:]) if len(rest) >= length else None
+    body, count = b"", None
+    while count != 0:
+        size, line, rest = rest.partition(b"\r\n")
+        if not line or len(rest) < (count := int(size, 16)) + 2:
+            return None
+        body, rest = body + rest[:count], rest[count + 2:]
+    return head, body, rest
+
+
 class ScriptedServer:
-    """`handler(request)` returns the bytes of the response, or None to send nothing and keep the connection open."""
+    """`handler(request)` returns the bytes of the response, or parts of it, which end with CLOSE, RESET or WAIT if the connection is not
+    used again; None sends nothing and keeps the connection open, and between parts it is as CLOSE."""
 
     def __init__(self, handler, port=0):
         self.handler, self.requests, self.wire = handler, [], b""
@@ -75,26 +108,33 @@ class ScriptedServer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
-        while True:
-            try:
+        with contextlib.suppress(OSError):
+            while True:
                 connection, _ = self.listener.accept()
-            except OSError:
-                return
-            with self.lock:
-                self.connections += 1
-                number = self.connections
-            threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
+                with self.lock:
+                    self.connections += 1
+                    number = self.connections
+                threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
 
     def _open(self, connection, number):
         """For servers with a protocol before HTTP, such as TLS: returns the connection to read from."""
         return connection
 
+    def _send(self, connection, request, data):
+        connection.sendall(data)
+
     def _respond(self, connection, request, early):
         """Responds to a request. Returns true if the connection is used otherwise afterwards, or must be closed. `early` is the
         data after the request."""
         answer = self.handler(request)
-        if answer is not None:
-            connection.sendall(answer)
+        for part in [] if answer is None else [answer] if answer is CLOSE or isinstance(answer, bytes) else answer:
+            if part is RESET:
+                reset_at_close(connection)
+            if part in (None, CLOSE, RESET):
+                return True
+            if part is WAIT:
+                return connection.recv(1) == b""
+            self._send(connection, request, part)
         # A proxy that forwards one request waits for the end of the connection.
         return request.header("Connection") == "close"
 
@@ -106,14 +146,8 @@ class ScriptedServer:
                 with self.lock:
                     self.wire += data
                 buffer += data
-                while b"\r\n\r\n" in buffer:
-                    head, rest = buffer.split(b"\r\n\r\n", 1)
-                    found = re.search(rb"(?i)content-length: *(\d+)", head)
-                    length = int(found.group(1)) if found else 0
-                    if len(rest) < length:
-                        break
-                    request = Request(number, head, rest[:length])
-                    buffer = rest[length:]
+                while found := taken(buffer):
+                    request, buffer = Request(number, *found[:2]), found[2]
                     with self.lock:
                         self.requests.append(request)
                     if self._respond(connection, request, buffer):

@@ -1,4 +1,5 @@
 """Real servers from Debian's packages, each with a folder of its own and a loopback port, ended by its process id."""
+import functools
 import hashlib
 import itertools
 import os
@@ -11,6 +12,7 @@ import time
 import uuid
 
 from . import leaks
+from .authority import Authority
 from .bodies import eventually
 
 INSTALL = "contrib/install-dependencies --test"
@@ -95,6 +97,27 @@ def wait_for_port(port, process=None, output=None, seconds=30):
             time.sleep(0.02)
 
 
+def written(folder, files):
+    """Writes files into `folder`; returns it."""
+    for name, text in files.items():
+        path = pathlib.Path(folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return pathlib.Path(folder)
+
+
+def served(make):
+    """Makes a function that starts a server in a folder, from one that gets the folder and a free port, and returns the command, the name
+    of the log, the files to write first, and the changes of the environment."""
+    @functools.wraps(make)
+    def start(folder, *arguments, **more):
+        folder, port = pathlib.Path(folder), free_port()
+        command, log, files, environment = make(folder, port, *arguments, **more)
+        written(folder, files)
+        return Server([find(command[0]), *map(str, command[1:])], port, folder / log, cwd=folder, env={**os.environ, **environment})
+    return start
+
+
 def hand_to(account, *paths):
     """Changes the owner of the private files to `account`, as whom a server that root starts serves."""
     for path in paths:
@@ -110,22 +133,16 @@ def password_line(user, password):
 
 def certificates(folder):
     """Creates a certificate authority, and a certificate for localhost and 127.0.0.1."""
-    folder = pathlib.Path(folder)
-    run = lambda *words: subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-    run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Test authority", "-keyout", "ca.key", "-out", "ca.pem")
-    run("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr")
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-    run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "server.pem")
-    return folder
+    authority = Authority()
+    authority.write(folder, "ca")
+    authority.issue(bits=2048).write(folder, "server")
+    return pathlib.Path(folder)
 
 
 def publish(folder, pages):
     """Writes these pages below `folder`/www, and makes everything there readable for servers that run as other users."""
     (pathlib.Path(folder) / "www").mkdir(exist_ok=True)
-    for name, text in pages.items():
-        path = pathlib.Path(folder) / "www" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    written(pathlib.Path(folder) / "www", pages)
     for path in [pathlib.Path(folder), *pathlib.Path(folder).rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
@@ -185,8 +202,10 @@ def apache_digest(folder, user, password):
         f"<Files index.html>\nForceType text/html\n</Files>\n<Location /private/>\n{protected}</Location>"), port, folder / "error.log")
 
 
-def httpbin(folder):
-    port = free_port()
-    return Server(
-        [find("gunicorn"), "--bind", f"127.0.0.1:{port}", "--threads", "4", "--worker-tmp-dir", "/dev/shm", "httpbin:app"],
-        port, pathlib.Path(folder) / "httpbin.log", cwd=folder)
+@served
+def httpbin(folder, port):
+    return gunicorn(port, "httpbin:app", "--threads", "4"), "httpbin.log", {}, {}
+
+
+def gunicorn(port, application, *options):
+    return ["gunicorn", "--bind", f"127.0.0.1:{port}", *options, "--worker-tmp-dir", "/dev/shm", application]

@@ -5,18 +5,18 @@ import threading
 import time
 import zlib
 
-from .scripted import ScriptedServer
+from . import scripted
+from .scripted import ScriptedServer, response
 
 BLOCK = os.urandom(1 << 20)
 
 
 def head(status=200, *headers, length=None):
-    lines = [f"HTTP/1.1 {status} X", *([f"Content-Length: {length}"] if length is not None else []), *headers]
-    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+    return response(status, b"", *headers, length=length)
 
 
 def repeated(count, block=BLOCK):
-    """Returns a response of `blocks` blocks, and its head."""
+    """Yields the head and the blocks of a response of `count` blocks."""
     yield head(length=count * len(block))
     for _ in range(count):
         yield block
@@ -30,13 +30,9 @@ def chunked(parts):
 
 
 class StreamServer(ScriptedServer):
-    """`handler(request)` returns bytes, or a generator of parts, which are sent in turn and counted in `sent`, by connection.
+    """The bytes are counted in `sent`, by connection; `ended` has the time at which the end of each connection was noticed."""
 
-    A generator that yields `None` closes the connection there, `RESET` resets it, and `WAIT` sends nothing more until the peer
-    disconnects. `ended` has the time at which the end of each connection was noticed.
-    """
-
-    WAIT, RESET = object(), object()
+    WAIT, RESET = scripted.WAIT, scripted.RESET
 
     def __init__(self, handler, send_buffer=None):
         self.sent, self.ended, self.send_buffer = {}, {}, send_buffer
@@ -47,23 +43,12 @@ class StreamServer(ScriptedServer):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.send_buffer)
         return connection
 
-    def _respond(self, connection, request, early):
-        answer = self.handler(request)
-        if isinstance(answer, bytes):
-            answer = [answer]
-        for part in answer:
-            if part is None or part is self.RESET:
-                if part is self.RESET:
-                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-                return True
-            if part is self.WAIT:
-                return connection.recv(1) == b""
-            view = memoryview(part)
-            while view:
-                count = connection.send(view[:1 << 16])
-                view = view[count:]
-                self.sent[request.connection] = self.sent.get(request.connection, 0) + count
-        return False
+    def _send(self, connection, request, data):
+        view = memoryview(data)
+        while view:
+            count = connection.send(view[:1 << 16])
+            view = view[count:]
+            self.sent[request.connection] = self.sent.get(request.connection, 0) + count
 
     def _serve(self, connection, number):
         try:
@@ -85,8 +70,7 @@ def gzip_bomb(megabytes):
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
     yield b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
-    for _ in range(megabytes // 64):
-        yield block * 64
+    yield from [block * 64] * (megabytes // 64)
     # The checksum would have to be that of all the zeros, but no reader gets that far.
     yield b"\x03\0" + bytes(8)
 
@@ -100,10 +84,7 @@ class SlowReader(threading.Thread):
         self.start()
 
     def run(self):
-        while not self.stopping.wait(0.05):
-            data = self.attached.socket.recv(self.pace // 20)
-            if not data:
-                return
+        while not self.stopping.wait(0.05) and (data := self.attached.socket.recv(self.pace // 20)):
             self.count += len(data)
 
     def stop(self):

@@ -50,7 +50,8 @@ class Certificates:
 
 
 class TlsServer(ScriptedServer):
-    """A scripted server over TLS 1.2 and 1.3. The next connection gets the certificate `leaf`, which can be set at any time.
+    """A scripted server over TLS 1.2 and 1.3, or without `certificates` over plain HTTP. The next connection gets the certificate
+    `leaf`, which can be set at any time.
 
     `wire` is the decrypted data, `connections` are all connections, and `failures` those whose handshake failed, with the
     reason. With `client_authority`, the handshake fails without a client certificate of that authority; `peers` are the common
@@ -63,7 +64,8 @@ class TlsServer(ScriptedServer):
         self.certificates, self.leaf, self.client_authority, self.first = certificates, leaf, client_authority, first
         self.minimum, self.maximum, self.failures, self.peers = minimum, maximum, [], {}
         super().__init__(handler)
-        self.url = f"https://localhost:{self.port}"
+        if certificates:
+            self.url = f"https://localhost:{self.port}"
 
     def _context(self):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -76,6 +78,8 @@ class TlsServer(ScriptedServer):
         return context
 
     def _open(self, connection, number):
+        if not self.certificates:
+            return connection
         connection = self._context().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         try:
             connection.do_handshake()

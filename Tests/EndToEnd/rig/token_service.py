@@ -30,7 +30,7 @@ class TokenService(Site):
         return request.path
 
     def _refuse(self, request, refusal):
-        return error(refusal.code, None, refusal.description)
+        return error(refusal.code, refusal.description)
 
     def _answer(self, request):
         if request.path != "/token" or request.method != "GET":
