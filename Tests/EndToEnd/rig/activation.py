@@ -31,11 +31,10 @@ class Activation:
     def __init__(self, folder, is_abstract=False):
         self.folder, self.process = pathlib.Path(folder), None
         self.paths = {name: str(self.folder / name) for name in ["main", "restricted"]}
-        self.listeners = {}
-        for name, path in self.paths.items():
-            self.listeners[name] = socket.socket(socket.AF_UNIX)
-            self.listeners[name].bind(path)
-            self.listeners[name].listen(8)
+        self.listeners = {name: socket.socket(socket.AF_UNIX) for name in self.paths}
+        for name, listener in self.listeners.items():
+            listener.bind(self.paths[name])
+            listener.listen(8)
         self.heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         name = f"watchword-test/{os.getpid()}/{self.folder.name}" if is_abstract else str(self.folder / "notify")
         self.heard.bind("\0" + name if is_abstract else name)
@@ -64,9 +63,8 @@ class Activation:
         return False
 
     def end(self):
-        if self.process and self.process.poll() is None:
-            self.process.kill()
         if self.process:
+            self.process.kill()
             self.process.communicate(timeout=30)
         for one in [*self.listeners.values(), self.heard]:
             one.close()

@@ -1,11 +1,11 @@
 """A running agent of the desktop session, and its windows."""
 import os
-import signal
 import subprocess
 
 from . import audit
 from .bodies import eventually
 from .desktop import AGENT
+from .waiting import ended
 
 
 class RunningAgent:
@@ -41,14 +41,7 @@ class RunningAgent:
         return self
 
     def end(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(30)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait(30)
-        return self.process.returncode
+        return ended(self.process)
 
     # Windows
 
@@ -68,7 +61,7 @@ class RunningAgent:
         eventually(
             lambda: any(is_named(one["name"], button) and one["role"] == "push button" and one["sensitive"] for one in self.desktop.heard()),
             lambda: f"no enabled {button}: {self.desktop.summary()}")
-        self.desktop.hear("", 30, focused=True)
+        self.desktop.hear("", focused=True)
         if key is None:
             self.go(button)
         self.desktop.key(key or "space")
@@ -76,19 +69,19 @@ class RunningAgent:
     def open_details(self):
         """Expands the details with their Alt key."""
         self.desktop.hear("Details", role="push button")
-        self.desktop.hear("", 30, focused=True)
+        self.desktop.hear("", focused=True)
         self.desktop.key("alt+d")
         self.desktop.hear("Asked by: ")
 
     def go(self, name):
         """Presses Tab until the widget with this name has the focus, and waits after each step."""
         focused = lambda: next((one["name"] for one in self.desktop.heard() if one["focused"]), None)
-        before = eventually(focused, lambda: self.desktop.summary())
-        for _ in range(16):
+        before = None
+        for _ in range(17):
+            before = eventually(lambda: (now := focused()) != before and now, self.desktop.summary)
             if is_named(before, name):
                 return
             self.desktop.key("Tab")
-            before = eventually(lambda: (now := focused()) != before and now, lambda: self.desktop.summary())
         raise AssertionError(f"Tab does not reach {name}: {self.desktop.summary()}")
 
 

@@ -52,6 +52,10 @@ class Pair:
         return self.certificate.fingerprint(hashes.SHA256()).hex()
 
     @property
+    def public_pem(self):
+        return self.key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+    @property
     def der(self):
         return self.certificate.public_bytes(serialization.Encoding.DER)
 

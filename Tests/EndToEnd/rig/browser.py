@@ -105,12 +105,10 @@ class Attacker(ScriptedServer):
         """Visits the page at `url` with Chromium; returns its report."""
         number = len(self.reports)
         # Other processes of Chromium may still write to it when the first has ended.
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            process = subprocess.Popen(
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, subprocess.Popen(
                 ["sh", "-c", "exec " + command(url, profile, *options, more=[])], stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "HOME": profile})
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "HOME": profile}) as process:
             try:
                 return eventually(lambda: self.reports[number:], "the page has reported", seconds=60)[0]
             finally:
                 process.terminate()
-                process.wait(30)

@@ -10,7 +10,7 @@ import urllib.parse
 
 from .browser import OPTIONS
 from .servers import find
-from .waiting import is_ready
+from .waiting import ended, is_ready
 
 #: One step of the login page: returns what to do, after clicking what can be clicked.
 STEP = """(() => {
@@ -52,12 +52,11 @@ class Chromium:
         os.close(its_input)
         os.close(its_output)
         self._buffer, self._number, self._session = b"", 0, None
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.close)
             target = self.call("Target.createTarget", url="about:blank")["targetId"]
             self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        except BaseException:
-            self.close()
-            raise
+            stack.pop_all()
 
     def call(self, method, **params):
         """Calls a method of the DevTools protocol; returns its result."""
@@ -89,13 +88,9 @@ class Chromium:
         self.call("Input.insertText", text=text)
 
     def close(self):
-        self.process.terminate()
-        try:
-            self.process.wait(30)
-        finally:
-            self.process.kill()
-            os.close(self._input)
-            os.close(self._output)
+        ended(self.process)
+        os.close(self._input)
+        os.close(self._output)
 
 
 def log_in(server, url, *options, seconds=40):

@@ -1,4 +1,5 @@
 """A client that is independent of ours. It speaks both framings, and records every message and every byte."""
+import contextlib
 import json
 import queue
 import socket
@@ -9,6 +10,20 @@ BOB = "bob"
 
 def password_answer(user, password, **more):
     return {"action": "credential", "credential": {"type": "password", "user": user, "password": password, **more}}
+
+
+def framed(text, framing):
+    return text + b"\n" if framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text)
+
+
+def cut(buffer, framing):
+    """Returns the first message in `buffer` and the rest, or None if it is not complete."""
+    head, found, rest = buffer.partition(b"\n" if framing == "lines" else b"\r\n\r\n")
+    if not found or framing == "lines":
+        return (head, rest) if found else None
+    length = int(head[len(b"Content-Length: "):])
+    assert head == b"Content-Length: %d" % length, head
+    return (rest[:length], rest[length:]) if len(rest) >= length else None
 
 
 class Client:
@@ -41,8 +56,7 @@ class Client:
 
     def send(self, message):
         self.messages.append(("client", message))
-        text = json.dumps(message).encode()
-        self.send_bytes(text + b"\n" if self.framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
+        self.send_bytes(framed(json.dumps(message).encode(), self.framing))
 
     def start(self, method, params=None):
         self.next_id += 1
@@ -78,10 +92,8 @@ class Client:
         self.send({"jsonrpc": "2.0", "id": challenge["id"], "result": result})
 
     def close(self):
-        try:
+        with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self.socket.close()
 
     # Receiving
@@ -92,10 +104,8 @@ class Client:
             while data := self.socket.recv(1 << 16):
                 self.received_bytes += data
                 buffer += data
-                while True:
-                    message, buffer = self._cut(buffer)
-                    if message is None:
-                        break
+                while found := cut(buffer, self.framing):
+                    message, buffer = found
                     self._take(json.loads(message))
         except OSError:
             pass
@@ -104,37 +114,25 @@ class Client:
             with self.arrived:
                 self.arrived.notify_all()
 
-    def _cut(self, buffer):
-        if self.framing == "lines":
-            line, found, rest = buffer.partition(b"\n")
-            return (line, rest) if found else (None, buffer)
-        head, found, rest = buffer.partition(b"\r\n\r\n")
-        if not found:
-            return None, buffer
-        length = int(head[len(b"Content-Length: "):])
-        assert head == b"Content-Length: %d" % length, head
-        return (rest[:length], rest[length:]) if len(rest) >= length else (None, buffer)
-
     def _take(self, message):
         self.messages.append(("broker", message))
-        for one in message if isinstance(message, list) else [message]:
-            if one.get("method") == "auth/challenge":
-                if self.answer is not None:
-                    self.reply(one, self.answer(one["params"]))
-                else:
-                    self.challenges.put(one)
-            elif one.get("method") == "auth/canAuthenticate" and self.can_authenticate is not None:
+        messages = message if isinstance(message, list) else [message]
+        for one in messages:
+            method = one.get("method")
+            if method == "auth/challenge" and self.answer is not None:
+                self.reply(one, self.answer(one["params"]))
+            elif method == "auth/challenge":
+                self.challenges.put(one)
+            elif method == "auth/canAuthenticate" and self.can_authenticate is not None:
                 self.reply(one, {"answer": self.can_authenticate})
-            elif one.get("method") == "fetch/needBody" and self.give_body is not None:
+            elif method == "fetch/needBody" and self.give_body is not None:
                 result, then = self.give_body(one["params"])
                 self.reply(one, result)
                 then()
-            elif "method" in one:
+            elif method:
                 self.notifications.put(one)
         with self.arrived:
-            for one in message if isinstance(message, list) else [message]:
-                if "method" not in one:
-                    self.replies[one.get("id")] = one
+            self.replies.update({one.get("id"): one for one in messages if "method" not in one})
             self.arrived.notify_all()
 
     def raw_reply(self, seconds=30):

@@ -11,6 +11,7 @@ import json
 import re
 
 from .bodies import Attached
+from .client import framed
 from .forwarding import ForwardProxy
 from .scripted import DigestCheck, ScriptedServer, basic, basic_server, response
 from .tokens import bearer_server, rounds_server
@@ -91,8 +92,7 @@ class Replay:
         for line in self.lines:
             if line.get("dir") == "client":
                 if "raw" in line:
-                    text = line["raw"].encode()
-                    client.send_bytes(text + b"\n" if client.framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
+                    client.send_bytes(framed(line["raw"].encode(), client.framing))
                 else:
                     client.send(self.filled(line["message"]))
             elif "attach" in line:

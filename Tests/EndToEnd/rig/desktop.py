@@ -3,13 +3,12 @@ Wayland is in wayland.py."""
 import json
 import os
 import pathlib
-import signal
 import subprocess
 
 from .bodies import eventually
 from .broker import part
 from .servers import find
-from .waiting import accepts, is_ready
+from .waiting import accepts, ended, is_ready
 
 AGENT = part("lib/watchword/agent", "agent") / "watchword-agent"
 BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -61,12 +60,9 @@ class Desktop:
             "Xvfb", "-displayfd", str(writable), "-screen", "0", f"{self.size}x24", "-nolisten", "tcp", "-noreset",
             pass_fds=[writable])
         os.close(writable)
-        text = b""
-        while not text.endswith(b"\n"):
-            assert is_ready(readable, 20) and (piece := os.read(readable, 16)), f"Xvfb does not start: {self.log('Xvfb')}"
-            text += piece
-        os.close(readable)
-        self.environment.update(DISPLAY=f":{text.decode().strip()}", GDK_BACKEND="x11")
+        with open(readable) as file:
+            assert is_ready(file, 20) and (number := file.readline().strip()), f"Xvfb does not start: {self.log('Xvfb')}"
+        self.environment.update(DISPLAY=f":{number}", GDK_BACKEND="x11")
         self.start("openbox", "--sm-disable")
         eventually(lambda: self.run("xdotool", "get_num_desktops").returncode == 0, "the window manager did not start")
 
@@ -89,21 +85,13 @@ class Desktop:
 
     def end(self):
         for process in reversed(self.processes):
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                try:
-                    process.wait(30)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait(30)
+            ended(process)
 
     # Input
 
     def type(self, text):
         """Types text into the widget with the focus. The text is not an argument of a program, because it may be a password."""
-        typed = subprocess.run(
-            [find("xdotool"), "type", "--delay", "2", "--file", "-"], input=text, text=True, env=self.environment, timeout=30)
-        assert typed.returncode == 0
+        subprocess.run([find("xdotool"), "type", "--delay", "2", "--file", "-"], input=text, text=True, env=self.environment, timeout=30, check=True)
 
     def key(self, *keys):
         """Presses keys: Tab, Return, alt+o. Alt is held as long as a person would: while GTK draws, it misses a shorter press."""
@@ -149,13 +137,10 @@ class Desktop:
 
     def hear(self, what, seconds=30, is_whole=False, **states):
         """Waits for a widget whose name contains `what`, or is `what`, and for its states."""
-        def look():
-            for one in self.heard():
-                if (what == one["name"] if is_whole else what in one["name"]) and all(one[key] == value for key, value in states.items()):
-                    return one
-            return None
-
-        return eventually(look, lambda: f"no {what!r} {states} among {self.summary()}", seconds, LOOK_PAUSE)
+        is_it = lambda name: what == name if is_whole else what in name  # noqa: E731
+        return eventually(
+            lambda: next((one for one in self.heard() if is_it(one["name"]) and states.items() <= one.items()), None),
+            lambda: f"no {what!r} {states} among {self.summary()}", seconds, LOOK_PAUSE)
 
     def hear_all(self, *names):
         """Waits for a widget with each name."""

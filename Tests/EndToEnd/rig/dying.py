@@ -6,10 +6,9 @@ that a password sent with the request of another fetch is detected.
 import collections
 import re
 import socket
-import struct
 
 from .forwarding import ForwardProxy
-from .scripted import DigestCheck, ScriptedServer, basic, response
+from .scripted import DigestCheck, ScriptedServer, basic, reset_at_close, response
 from .tls import TlsServer
 
 # The response that is cut (its status, or "tunnel": all that passes through the proxy after CONNECT), the number of bytes
@@ -29,7 +28,7 @@ class Line:
         self.left -= min(len(data), self.left)
         if self.left == 0:
             if self.resets:
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                reset_at_close(self.connection)
                 # close(2) alone would wait for the thread that reads from the connection.
                 self.connection.shutdown(socket.SHUT_RD)
                 self.connection.close()
@@ -60,15 +59,12 @@ class Dying:
         return 200 if request.authorization else 401
 
     def _respond(self, connection, request, early):
-        number, what = number_of(request), self.what(request)
-        cut = self.cuts.get(number)
-        if cut and cut.what == what:
-            super()._respond(Line(connection, cut.at, cut.resets), request, early)
-            return True
-        line = Line(connection, 1 << 30, False)
+        what, cut = self.what(request), self.cuts.get(number_of(request))
+        is_cut = cut and cut.what == what
+        line = Line(connection, cut.at, cut.resets) if is_cut else Line(connection, 1 << 30, False)
         if not cut:
             self.lines[what] = line
-        return super()._respond(line, request, early)
+        return super()._respond(line, request, early) or is_cut
 
 
 class Passwords:

@@ -6,6 +6,8 @@ import mmap
 import pathlib
 import subprocess
 
+from .servers import find
+
 SECOND = 10 ** 9
 KINDS = ["none", "accept", "read", "write", "read-file", "write-file", "getsockopt", "mmap", "mlock", "open", "socket", "memory", "library-memory"]
 
@@ -14,10 +16,7 @@ def build(folder):
     """Builds the library in `folder`."""
     library = pathlib.Path(folder) / "faults.so"
     source = pathlib.Path(__file__).with_name("faults.c")
-    try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
-    except FileNotFoundError:
-        raise AssertionError("cc is missing; run contrib/install-dependencies --test") from None
+    subprocess.run([find("cc"), "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
     return library
 
 
@@ -47,8 +46,8 @@ class Faults:
         Without an `error`, the call does not return.
         """
         self["kind"] = 0
-        values = {"nth": nth, "every": every, "error": getattr(errno, error) if error else 0, "seen": 0, "failed": 0}
-        for field, number in values.items():
+        for field, number in {
+                "nth": nth, "every": every, "error": getattr(errno, error) if error else 0, "seen": 0, "failed": 0}.items():
             self[field] = number
         self["kind"] = KINDS.index(kind)
         try:

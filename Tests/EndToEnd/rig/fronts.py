@@ -1,15 +1,15 @@
 """The fronts that the matrix puts before the other servers: TLS, HTTP/2, and a record of the outcome of each request."""
+import contextlib
 import http.client
 import itertools
 import os
 import pathlib
-import selectors
 import socket
 import ssl
 import threading
 import time
 
-from .forwarding import ForwardProxy
+from .forwarding import ForwardProxy, join
 from .scripted import response
 from .servers import Server, free_port, nginx_command, publish
 from .tls import TlsServer
@@ -49,59 +49,18 @@ class _Asked:
         return self.authorization if name == "Authorization" else self.request.header(name)
 
 
-def shuttle(secure, plain):
-    """Forwards bytes between a TLS connection and a socket, in one thread: OpenSSL does not allow a second thread per
-    connection."""
-    with secure, plain, selectors.DefaultSelector() as selector:
-        secure.setblocking(False)
-        for one in [secure, plain]:
-            selector.register(one, selectors.EVENT_READ)
-        try:
-            while True:
-                ready = [key.fileobj for key, _ in selector.select()]
-                if secure in ready:
-                    if not _carry(secure, plain):
-                        return
-                if plain in ready:
-                    data = plain.recv(1 << 16)
-                    if not data:
-                        return
-                    secure.setblocking(True)
-                    secure.sendall(data)
-                    secure.setblocking(False)
-        except OSError:
-            pass
-
-
-def _carry(secure, plain):
-    """Forwards the data that can be read now; returns false at the end."""
-    while True:
-        try:
-            data = secure.recv(1 << 16)
-        except ssl.SSLWantReadError:
-            return True
-        if not data:
-            return False
-        plain.sendall(data)
-
-
 class TlsForwardProxy(TlsServer, ForwardProxy):
     """A ForwardProxy over TLS, which offers HTTP/2; `protocols` are the negotiated protocols."""
 
     def __init__(self, certificates, leaf="good", handler=lambda request: None, **more):
-        self.protocols = []
+        self.protocols, self.alpn = [], ["h2", "http/1.1"]
         super().__init__(certificates, leaf, handler, **more)
-
-    def _context(self):
-        context = super()._context()
-        context.set_alpn_protocols(["h2", "http/1.1"])
-        return context
 
     def _open(self, connection, number):
         secure = super()._open(connection, number)
         self.protocols.append(secure.selected_alpn_protocol())
         inside, outside = socket.socketpair()
-        threading.Thread(target=shuttle, args=(secure, outside), daemon=True).start()
+        threading.Thread(target=join, args=(outside, secure), daemon=True).start()
         return inside
 
 
@@ -109,19 +68,12 @@ class Http2Front(TlsServer):
     """TLS that ends handshakes as TlsServer does, with HTTP/2 negotiated. Decrypted data is forwarded to `port`."""
 
     def __init__(self, certificates, port, leaf="good", **more):
-        self.to = port
+        self.to, self.alpn = port, ["h2"]
         super().__init__(certificates, leaf, **more)
 
-    def _context(self):
-        context = super()._context()
-        context.set_alpn_protocols(["h2"])
-        return context
-
     def _serve(self, connection, number):
-        try:
-            shuttle(self._open(connection, number), socket.create_connection(("127.0.0.1", self.to), 10))
-        except OSError:
-            connection.close()
+        with contextlib.suppress(OSError), connection:
+            join(self._open(connection, number), socket.create_connection(("127.0.0.1", self.to), 10))
 
 
 class Http2Nginx(Server):

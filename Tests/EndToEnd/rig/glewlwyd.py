@@ -1,24 +1,23 @@
 """glewlwyd, Debian's OAuth 2 and OpenID Connect server, with the user ann, and what ann does there without a browser."""
 import contextlib
-import functools
 import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
-import tempfile
 import types
 import urllib.parse
 
 import jwt
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+import requests
 
 from . import tiny_browser
+from .authority import Pair, new_key
+from .forwarding import forwarded
 from .oauth_answers import error
 from .oauth_site import Site
-from .scripted import response
 from .servers import INSTALL, Server, find, free_port
 
 WEBAPP, TEMPLATE = "/usr/share/glewlwyd/webapp", "/usr/share/glewlwyd/templates/config.json"
@@ -35,39 +34,37 @@ TYPES = ",".join(f'{{extension=".{ending}" mime_type="{kind}"}}' for ending, kin
 PREPARED = []
 
 
-@functools.cache
-def _key():
-    return rsa.generate_private_key(65537, 2048)
+#: The key of the tokens.
+KEY = Pair(new_key(2048), None)
 
 
 def _schema():
     """Returns the empty database of the package."""
     assert os.path.exists(SCHEMA), f"{SCHEMA} is missing; run {INSTALL}"
-    with tempfile.TemporaryDirectory() as folder:
-        database = sqlite3.connect(f"{folder}/db")
-        database.execute("PRAGMA synchronous=OFF")
-        with gzip.open(SCHEMA, "rt") as script:
-            database.executescript("BEGIN;" + script.read() + "COMMIT;")
-        database.close()
-        return pathlib.Path(folder, "db").read_bytes()
+    database = sqlite3.connect(":memory:")
+    with gzip.open(SCHEMA, "rt") as script:
+        database.executescript(script.read())
+    return database.serialize()
 
 
-class Session:
+class Session(requests.Session):
     """A user's cookies at glewlwyd."""
 
     def __init__(self, server, user, password):
-        self.server, self.jar = server, {}
+        super().__init__()
+        self.trust_env, self.server = False, server
         self.call("POST", "auth/", {"username": user, "password": password})
 
-    def call(self, method, path, value=None, expected=200):
+    def call(self, method, path, value=None):
         """Calls glewlwyd's own API; returns the object of the response."""
-        cookies = "; ".join(f"{name}={one}" for (_, name), one in self.jar.items())
-        body = None if value is None else json.dumps(value).encode()
-        page = tiny_browser.request(
-            f"{self.server.url}/api/{path}", method, {"Content-Type": "application/json", **({"Cookie": cookies} if cookies else {})}, body)
-        assert page.status == expected, (method, path, page.status, page.body)
-        tiny_browser.keep_cookies(page, self.jar)
-        return json.loads(page.body) if page.body else None
+        page = self.request(method, f"{self.server.url}/api/{path}", json=value, timeout=60)
+        assert page.status_code == 200, (method, path, page.status_code, page.text)
+        return page.json() if page.content else None
+
+    @property
+    def jar(self):
+        """The cookies for rig.tiny_browser."""
+        return {("127.0.0.1", cookie.name): cookie.value for cookie in self.cookies}
 
 
 class Glewlwyd(Site):
@@ -120,26 +117,20 @@ class Glewlwyd(Site):
     def _place(self, request):
         return "metadata" if "/.well-known/" in request.path else request.path.removeprefix("/api/oidc")
 
-    def _refuse(self, request, refusal):
-        return error(refusal.code, refusal.description)
-
     def _answer(self, request):
-        headers = [(name, value) for name, value in request.headers if name.lower() not in ("host", "content-length", "connection")]
-        page = tiny_browser.request(f"http://127.0.0.1:{self.inner_port}{request.target}", request.method, headers,
-                                    request.body or None, host=request.header("Host"))
-        self._remember(request, page)
-        rest = [f"{name}: {value}" for name, value in page.headers if name.lower() not in ("content-length", "connection", "transfer-encoding")]
-        return response(page.status, page.body, *rest)
+        answer = forwarded(request, self.inner_port, request.target)
+        self._remember(request, answer)
+        return answer
 
-    def _remember(self, request, page):
+    def _remember(self, request, answer):
         """Collects tokens, codes and verifiers."""
-        found = {}
-        if self._place(request) == "/auth" and page.location:
-            found = {"code": tiny_browser.Redirect(page.location).parameters.get("code")}
-        elif request.method == "POST" and self._place(request) in ("/token", "/device_authorization"):
+        found, place, (head, _, body) = {}, self._place(request), answer.partition(b"\r\n\r\n")
+        if place == "/auth" and (code := re.search(rb"\r\nLocation: \S*[?&]code=([^&\s]+)", head)):
+            found = {"code": code[1].decode()}
+        elif request.method == "POST" and place in ("/token", "/device_authorization"):
             found = {"verifier": request.form.get("code_verifier")}
             with contextlib.suppress(ValueError):
-                value = json.loads(page.body)
+                value = json.loads(body)
                 found |= {name: value.get(name) for name in ("access_token", "refresh_token", "device_code")}
         self._issued.update({value: name == "access_token" for name, value in found.items() if value})
 
@@ -157,11 +148,9 @@ class Glewlwyd(Site):
                                           "enabled": True, "scope": ["g_profile", "openid", *SCOPES]})
 
     def _parameters(self, access_token_duration):
-        pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
         return {
             "iss": self.issuer, "jwt-type": "rsa", "jwt-key-size": "256",
-            "key": _key().private_bytes(pem, form, serialization.NoEncryption()).decode(),
-            "cert": _key().public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo).decode(),
+            "key": KEY.key_pem().decode(), "cert": KEY.public_pem.decode(),
             "jwks-show": True, "jwks-uri": "", "access-token-duration": access_token_duration, "refresh-token-duration": 1209600, "code-duration": 600,
             "allow-non-oidc": True, "refresh-token-rolling": True, "refresh-token-one-use": "always",
             "auth-type-code-revoke-replayed": True, "auth-type-code-enabled": True, "auth-type-client-enabled": True,
@@ -209,7 +198,7 @@ class Glewlwyd(Site):
     def valid_token(self, value):
         """Returns the access token `value`, a JWT, or None if it is not signed by the plugin's key, or has expired."""
         try:
-            claims = jwt.decode(value, _key().public_key(), ["RS256"], {"verify_aud": False}, issuer=self.issuer)
+            claims = jwt.decode(value, KEY.key.public_key(), ["RS256"], {"verify_aud": False}, issuer=self.issuer)
         except jwt.PyJWTError:
             return None
         if claims.get("type") != "access_token":

@@ -41,31 +41,38 @@ class Keyring:
         return self
 
     def end(self):
-        for process in reversed(self.processes):
-            process.kill()
-            process.wait(30)
-            process.stdout.close()
+        while self.processes:
+            self._end_last()
+
+    def _end_last(self):
+        process = self.processes.pop()
+        process.kill()
+        process.wait(30)
+        process.stdout.close()
+
+    def end_service(self):
+        """Ends the program that was started last. The bus may notice the end of the connection after the exit of the process."""
+        self._end_last()
+        while "true" in self.run(
+                "gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/org/freedesktop/DBus",
+                "--method", "org.freedesktop.DBus.NameHasOwner", SERVICE):
+            pass
 
     # Services
 
     def start_gnome(self):
         """Starts gnome-keyring with an unlocked and empty default collection."""
         self._start(["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], b"rig")
-        # gnome-keyring does not report that it is ready; the bus reports when it owns its name.
-        self.run("gdbus", "wait", "--session", "--timeout", "10", SERVICE)
+        return self.wait_for(SERVICE)
+
+    def wait_for(self, name):
+        """Waits until the bus has this name: a service does not report that it is ready."""
+        self.run("gdbus", "wait", "--session", "--timeout", "20", name)
         return self
 
     def restart_gnome(self):
         """Ends gnome-keyring, and starts it again with its files."""
-        process = self.processes.pop()
-        process.kill()
-        process.wait(30)
-        process.stdout.close()
-        # The name is released when the bus notices the end of the connection, possibly after the exit of the process.
-        while "true" in self.run(
-                "gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/org/freedesktop/DBus",
-                "--method", "org.freedesktop.DBus.NameHasOwner", SERVICE):
-            pass
+        self.end_service()
         return self.start_gnome()
 
     def start_rig(self, misbehaviour=None, *items):
@@ -92,9 +99,8 @@ class Keyring:
 
     def _launch(self, *command):
         """Starts a program and waits for its first line."""
-        process = self._start(list(command))
-        ready = is_ready(process.stdout, 20)
-        assert ready and process.stdout.readline(), f"{command[0]} did not start"
+        process = self._start(command)
+        assert is_ready(process.stdout, 20) and process.stdout.readline(), f"{command[0]} did not start"
 
     # The programs of others
 
@@ -106,31 +112,37 @@ class Keyring:
 
     def lookup(self, **attributes):
         """Returns what secret-tool finds with exactly these attributes, or `None`."""
-        words = [word for pair in attributes.items() for word in pair]
         done = subprocess.run(
-            ["secret-tool", "lookup", *words], env=self.environment, capture_output=True, text=True, timeout=30)
+            ["secret-tool", "lookup", *words_of(attributes)], env=self.environment, capture_output=True, text=True, timeout=30)
         assert not done.stderr, done.stderr
         return done.stdout if done.returncode == 0 else None
 
     def put(self, password, **attributes):
         """Stores an item with secret-tool. With `schema`, the item is like those of GNOME's programs."""
         named = {"xdg:schema": attributes.pop("schema")} if "schema" in attributes else {}
-        words = [word for pair in {**named, **attributes}.items() for word in pair]
-        self.run("secret-tool", "store", "--label=Put", *words, text=password)
+        self.run("secret-tool", "store", "--label=Put", *words_of({**named, **attributes}), text=password)
+
+    @contextlib.contextmanager
+    def collection(self):
+        """The default collection, in secretstorage, whose `get_default_collection` would create one."""
+        with contextlib.closing(open_dbus_connection(self.address)) as connection:
+            yield secretstorage.get_collection_by_alias(connection, "default")
 
     def items(self):
         """Returns the attributes of every item (without the schema that gnome-keyring adds) and its secret, read with
         secretstorage."""
-        with contextlib.closing(open_dbus_connection(self.address)) as connection:
-            collection = secretstorage.get_default_collection(connection)
-            items = list(collection.get_all_items())
-            return [(dict(item.get_attributes().items() - {NO_SCHEMA}), item.get_secret().decode()) for item in items]
+        with self.collection() as found:
+            return [(dict(item.get_attributes().items() - {NO_SCHEMA}), item.get_secret().decode()) for item in found.get_all_items()]
 
     def delete(self):
         """Empties the default collection."""
-        with contextlib.closing(open_dbus_connection(self.address)) as connection:
-            for item in secretstorage.get_default_collection(connection).get_all_items():
+        with self.collection() as found:
+            for item in list(found.get_all_items()):
                 item.delete()
+
+
+def words_of(attributes):
+    return [word for pair in attributes.items() for word in pair]
 
 
 def build_git_helper(folder):

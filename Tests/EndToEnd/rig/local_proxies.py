@@ -7,7 +7,7 @@ import subprocess
 from .broker import program
 from .client import password_answer
 from .field_servers import PYTHON_FOLDER, version_of
-from .servers import Server, find, free_port, wait_for_port
+from .servers import Server, find, free_port, wait_for_port, written
 
 PX_FOLDER = PYTHON_FOLDER.with_name(".build-px")
 
@@ -114,14 +114,11 @@ class Cntlm:
             raise Unsupported
         self.port, folder = free_port(), made(stage)
         lines = [f"Listen 127.0.0.1:{self.port}", f"Username {wish.user}", f"Domain {wish.domain or 'none'}", "Auth NTLMv2"]
-        if "password" in wish.knows:
-            lines.append(f"Password {wish.password or 'none'}")
+        lines += [f"Password {wish.password or 'none'}"] * ("password" in wish.knows)
         # It does not start without an upstream.
         lines += [f"Proxy {one}" for one in wish.upstreams or ["127.0.0.1:1"]]
-        if wish.direct or not wish.upstreams:
-            lines.append(f"NoProxy {wish.direct or '*'}")
-        path = folder / "cntlm.conf"
-        path.write_text("\n".join(lines) + "\n")
+        lines += [f"NoProxy {wish.direct or '*'}"] * bool(wish.direct or not wish.upstreams)
+        path = written(folder, {"cntlm.conf": "\n".join(lines) + "\n"}) / "cntlm.conf"
         path.chmod(0o600)
         self.server = Server([find("cntlm"), "-f", "-c", str(path)], self.port, folder / "cntlm.log")
         self.pid, self.stop = self.server.process.pid, self.server.stop

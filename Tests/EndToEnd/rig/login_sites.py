@@ -1,4 +1,6 @@
 """An authorization server with a resource, the broker's configuration for them, and logins as a person's browser does them."""
+import contextlib
+import json
 import queue
 import socket
 
@@ -23,11 +25,9 @@ class Site:
         self.url = self.resource.url + self.resource.path
 
     def configuration(self, **changes):
-        options = {**self.options, **changes}
-        texts = {str: lambda value: f'"{value}"', bool: lambda value: str(value).lower(), int: str,
-                 list: lambda value: "[" + ", ".join(f'"{one}"' for one in value) + "]"}
-        lines = [f"{name} = {texts[type(value)](value)}" for name, value in options.items() if value is not None]
-        return f'[oauth."{self.configured_url}"]\n' + "\n".join(lines) + "\n"
+        # TOML writes these values like JSON.
+        options = {name: json.dumps(value) for name, value in {**self.options, **changes}.items() if value is not None}
+        return f'[oauth."{self.configured_url}"]\n' + "".join(f"{name} = {value}\n" for name, value in options.items())
 
     def broker(self, *options, text="", **more):
         return self.stage.configured(text + self.configuration(), *options, **more)
@@ -73,11 +73,9 @@ def statuses(client, calls):
 
 
 def is_closed(url):
-    try:
-        tiny_browser.request(url)
-    except OSError:
-        return True
-    return False
+    with contextlib.suppress(OSError):
+        return not tiny_browser.request(url)
+    return True
 
 
 def held_login(client, url, **params):

@@ -6,12 +6,13 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
+from .bodies import eventually
 from .broker import ROOT, binaries, program
 from .fixtures import reachable_folder
+from .servers import written
 from .subjects import Relay
 
 # The user of the manager, without privileges: the namespace has a user database of its own.
@@ -76,62 +77,69 @@ def _own_group():
 
 
 def swift_libraries():
-    """Returns the directory of the Swift runtime for the debug build, which not every user may read; empty for a static build."""
+    """Returns the directory of the Swift runtime for the debug build, which not every user may read; None for a static build."""
     listed = subprocess.run(["ldd", program("watchwordd")], capture_output=True, text=True, check=True).stdout
     return next((str(pathlib.Path(line.split()[2]).parent) for line in listed.splitlines() if "libswiftCore.so" in line), None)
 
 
-class Manager:
-    """`folder` must be reachable by all users, and its name short. In the namespace it contains `source` and `binaries`,
-    readable by all users whatever their real permissions."""
+class Desk:
+    """The user `desk` of a mount namespace with a user database of its own, so that nothing of the machine changes. `folder` must be
+    reachable by all users; `swift` and `binaries` in it are readable by all users whatever their real permissions. `process` is in the
+    namespace."""
 
-    def __init__(self, folder):
-        self.folder, self.process = pathlib.Path(folder), None
+    def __init__(self, folder, user, *mounted):
+        self.folder, self.user, self.process = pathlib.Path(folder), user, None
         self.home, self.runtime = self.folder / "home", self.folder / "run"
-        self.group = _own_group() / f"watchword-test-{os.getpid()}-{self.folder.name}"
+        written(self.folder, {"passwd": f"root:x:0:0::/root:/bin/sh\ndesk:x:{user}:{user}::{self.home}:/bin/sh\n",
+                              "group": f"root:x:0:\ndesk:x:{user}:\nshadow:x:42:\n"})
         for name in ["home", "run"]:
             (self.folder / name).mkdir(mode=0o700)
-        for name in ["none", "swift", "source", "binaries", "plain-units"]:
+        for name in ["none", "swift", "binaries", *mounted]:
             (self.folder / name).mkdir(mode=0o755)
-        for name in PLAIN_UNITS:
-            shutil.copy(f"{UNITS}/{name}", self.folder / "plain-units" / name)
-        (self.folder / "passwd").write_text(f"root:x:0:0::/root:/bin/sh\ndesk:x:{USER}:{USER}::{self.home}:/bin/sh\n")
-        (self.folder / "group").write_text(f"root:x:0:\ndesk:x:{USER}:\n")
-        self.units = self.home / ".config" / "systemd" / "user"
-        self.log_path = self.folder / "manager.log"
-
-    def start(self, seconds=30):
         self.own(self.home, self.runtime)
-        self.group.mkdir()
-        self.environment = {"GROUP": str(self.group), "FOLDER": str(self.folder), "USER_ID": str(USER),
-                            "PATH": os.environ["PATH"], "SWIFT": swift_libraries() or str(self.folder / "none"),
-                            "SOURCE": str(ROOT),
-                            "BINARIES": binaries()}
-        self.own(self.group, self.group / "cgroup.procs", self.group / "cgroup.subtree_control", self.group / "cgroup.threads")
-        with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(
-                ["bash", "-c", START], env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.wait_for(lambda: self.systemctl("is-active", "basic.target").returncode == 0, seconds)
-        return self
+        self.mounts = {"PATH": os.environ["PATH"], "FOLDER": str(self.folder), "SWIFT": swift_libraries() or f"{self.folder}/none",
+                       "BINARIES": binaries()}
 
     def own(self, *paths):
         for path in paths:
             for one in [path, *path.rglob("*")] if path.is_dir() and "cgroup" not in str(path) else [path]:
-                os.chown(one, USER, USER, follow_symlinks=False)
+                os.chown(one, self.user, self.user, follow_symlinks=False)
+
+    def inside(self, *command, **variables):
+        """Returns `command` as run by this user in the namespace."""
+        variables = {"HOME": self.home, "XDG_RUNTIME_DIR": self.runtime, "LANG": "C.UTF-8", "PATH": f"{self.home}/.local/bin:/usr/bin:/bin",
+                     "LD_LIBRARY_PATH": f"{self.folder}/swift", **variables}
+        return ["/usr/bin/nsenter", "--target", str(self.process.pid), "--mount", "--", "setpriv", "--reuid", str(self.user),
+                "--regid", str(self.user), "--clear-groups", "--", "env", "-i", *(f"{name}={value}" for name, value in variables.items()), *command]
+
+
+class Manager(Desk):
+    """The name of `folder` must be short."""
+
+    def __init__(self, folder):
+        super().__init__(folder, USER, "source", "plain-units")
+        self.group = _own_group() / f"watchword-test-{os.getpid()}-{self.folder.name}"
+        for name in PLAIN_UNITS:
+            shutil.copy(f"{UNITS}/{name}", self.folder / "plain-units" / name)
+        self.units = self.home / ".config" / "systemd" / "user"
+        self.log_path = self.folder / "manager.log"
+
+    def start(self, seconds=30):
+        self.group.mkdir()
+        self.own(*(self.group / name for name in ["", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"]))
+        environment = {**self.mounts, "GROUP": str(self.group), "USER_ID": str(USER), "SOURCE": str(ROOT)}
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                ["bash", "-c", START], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.wait_for(lambda: self.systemctl("is-active", "basic.target").returncode == 0, seconds)
+        return self
 
     def wait_for(self, condition, seconds=30):
-        end = time.monotonic() + seconds
-        while not condition():
+        def is_true():
             assert self.process.poll() is None, f"the manager has ended: {self.log[-3000:]}"
-            assert time.monotonic() < end, f"the condition did not become true in {seconds} s: {self.log[-3000:]}"
-            time.sleep(0.02)
+            return condition()
 
-    def inside(self, *command):
-        """Returns `command` as run by the manager's user in its namespace."""
-        return ["nsenter", "--target", str(self.process.pid), "--mount", "--", "setpriv", "--reuid", str(USER),
-                "--regid", str(USER), "--clear-groups",
-                "--", "env", "-i", f"HOME={self.home}", f"XDG_RUNTIME_DIR={self.runtime}", "LANG=C.UTF-8",
-                f"PATH={self.home}/.local/bin:/usr/bin:/bin", f"LD_LIBRARY_PATH={self.folder}/swift", *command]
+        eventually(is_true, lambda: self.log[-3000:], seconds, 0.02)
 
     def run(self, *command, seconds=30):
         return subprocess.run(self.inside(*command), capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
@@ -156,9 +164,7 @@ class Manager:
         return self.do("show", "--property", name, "--value", unit)
 
     def unit(self, name, text):
-        path = self.units / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        written(self.units, {name: text})
         self.own(self.home)
 
     @property
@@ -166,29 +172,24 @@ class Manager:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def processes(self):
-        found = []
-        for path in self.group.rglob("cgroup.procs"):
-            found += [int(text) for text in path.read_text().split()]
-        return found
+        return [int(text) for path in self.group.rglob("cgroup.procs") for text in path.read_text().split()]
 
     def stop(self):
         """Ends the manager and all processes that it has started: those in its control group."""
-        end = time.monotonic() + 20
-        while self.group.exists():
+        def is_gone():
             for pid in self.processes():
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
             if self.process is not None:
                 self.process.poll()
-            try:
+            with contextlib.suppress(OSError):
                 for path in sorted((one for one in self.group.rglob("*") if one.is_dir()), reverse=True):
                     path.rmdir()
                 self.group.rmdir()
-            except OSError:
-                assert time.monotonic() < end, f"processes are left in {self.group}"
-                time.sleep(0.02)
+            return not self.group.exists()
+
+        if self.group.exists():
+            eventually(is_gone, f"processes are left in {self.group}", 20, 0.02)
         if self.process is not None:
             self.process.wait(30)
 

@@ -5,6 +5,7 @@ import threading
 import traceback
 
 from .bodies import eventually
+from .oauth_answers import error
 from .scripted import response
 from .tls import TlsServer
 
@@ -44,6 +45,12 @@ class Site(TlsServer):
         assert set(changes) <= set(vars(self.settings)), f"unknown settings: {changes}"
         vars(self.settings).update(changes)
         return self
+
+    def _place(self, request):
+        return request.path
+
+    def _refuse(self, request, refusal):
+        return error(refusal.code, refusal.description)
 
     def _is_at(self, place, request):
         return place in (self._place(request), request.path)

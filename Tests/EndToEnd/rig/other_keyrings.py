@@ -1,14 +1,12 @@
 """The keyrings of other desktops: KeePassXC and KWallet, without a display, unlocked and empty. Each starts on the bus of a `Keyring`.
 """
-import contextlib
 import json
-import pathlib
 
 import secretstorage
-from jeepney.io.blocking import open_dbus_connection
 
 from .bodies import eventually
 from .keyring import SERVICE, Keyring
+from .servers import written
 
 # Qt's platform without a display.
 WITHOUT_DISPLAY = {"QT_QPA_PLATFORM": "offscreen"}
@@ -47,8 +45,7 @@ def start_keepassxc(keyring):
     database = keyring.folder / "rig.kdbx"
     keyring.environment.update(WITHOUT_DISPLAY)
     if not database.exists():
-        write(keyring.folder / ".config" / "keepassxc" / "keepassxc.ini", KEEPASSXC_SETTINGS)
-        write(keyring.folder / "empty.xml", DATABASE)
+        written(keyring.folder, {".config/keepassxc/keepassxc.ini": KEEPASSXC_SETTINGS, "empty.xml": DATABASE})
         keyring.run("keepassxc-cli", "import", "--set-password", f"{keyring.folder}/empty.xml", str(database), text="rig\nrig\n")
     keyring._start(["keepassxc", "--pw-stdin", str(database)], b"rig\n")
     return ready(keyring)
@@ -59,21 +56,21 @@ def start_kwallet(keyring, is_unlocked=True):
     collection is locked until a program unlocks it, as secret-tool does, which needs no dialogue then."""
     keyring.environment.update(WITHOUT_DISPLAY)
     if not (keyring.folder / ".config").exists():
-        write(keyring.folder / ".config" / "kwalletrc", KWALLET_SETTINGS)
+        written(keyring.folder, {".config/kwalletrc": KWALLET_SETTINGS})
         open_wallet(keyring)
         # KWallet has no collection for a wallet that it has created since it started.
-        end(keyring)
+        keyring.end_service()
     open_wallet(keyring)
     eventually(lambda: is_locked(keyring) is not None, "KWallet has no default collection")
     if is_unlocked:
-        with collection(keyring) as found:
+        with keyring.collection() as found:
             found.unlock()
     return ready(keyring) if is_unlocked else keyring
 
 
 def open_wallet(keyring):
     keyring._start(["kwalletd5"])
-    keyring.run("gdbus", "wait", "--session", "--timeout", "20", "org.kde.kwalletd5")
+    keyring.wait_for("org.kde.kwalletd5")
     keyring.run(*KWALLET, "org.kde.KWallet.pamOpen", "rig", KWALLET_HASH, "0")
     eventually(lambda: "true" in keyring.run(*KWALLET, "org.kde.KWallet.isOpen", "rig"), "the wallet is not open")
 
@@ -81,29 +78,17 @@ def open_wallet(keyring):
 KEYRINGS = {"gnome-keyring": Keyring.start_gnome, "keepassxc": start_keepassxc, "kwallet": start_kwallet}
 
 
-def write(path, text):
-    pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
 def ready(keyring):
     """Waits until the service has an unlocked default collection."""
-    keyring.run("gdbus", "wait", "--session", "--timeout", "20", SERVICE)
+    keyring.wait_for(SERVICE)
     eventually(lambda: is_locked(keyring) is False, "the keyring has no unlocked default collection")
     return keyring
-
-
-@contextlib.contextmanager
-def collection(keyring):
-    """Connects to the default collection. `get_default_collection` of secretstorage would create one."""
-    with contextlib.closing(open_dbus_connection(keyring.address)) as connection:
-        yield secretstorage.get_collection_by_alias(connection, "default")
 
 
 def is_locked(keyring):
     """Whether the default collection is locked; `None` without one."""
     try:
-        with collection(keyring) as found:
+        with keyring.collection() as found:
             return found.is_locked()
     except secretstorage.exceptions.SecretStorageException:
         return None
@@ -112,11 +97,11 @@ def is_locked(keyring):
 def lock(keyring, start):
     """Locks the default collection. KeePassXC asks before it does, so it is started without the password of its database."""
     if start is start_keepassxc:
-        end(keyring)
+        keyring.end_service()
         keyring._start(["keepassxc", f"{keyring.folder}/rig.kdbx"])
-        keyring.run("gdbus", "wait", "--session", "--timeout", "20", SERVICE)
+        keyring.wait_for(SERVICE)
     else:
-        with collection(keyring) as found:
+        with keyring.collection() as found:
             found.lock()
     eventually(lambda: is_locked(keyring) is not False, "the keyring is not locked")
 
@@ -129,14 +114,3 @@ def wait_until_saved(keyring, start, text):
     elif start is start_kwallet:
         keyring.run(*KWALLET, "org.kde.KWallet.closeAllWallets")
         eventually(lambda: "false" in keyring.run(*KWALLET, "org.kde.KWallet.isOpen", "rig"), "KWallet does not close its wallet")
-
-
-def end(keyring):
-    """Ends the keyring's program, and waits until it is no longer on the bus."""
-    process = keyring.processes.pop()
-    process.kill()
-    process.wait(20)
-    process.stdout.close()
-    eventually(lambda: SERVICE not in keyring.run(
-        "gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/org/freedesktop/DBus",
-        "--method", "org.freedesktop.DBus.ListNames"), "the keyring is still on the bus")

@@ -1,4 +1,5 @@
 """Clients that misbehave, and measurements of their effect on other clients."""
+import contextlib
 import json
 import socket
 import statistics
@@ -35,15 +36,12 @@ class Raw:
         def run():
             self.socket.settimeout(0.2)
             rest = data
-            while not self.is_over.is_set():
-                try:
-                    count = self.socket.send(rest)
-                    self.sent += count
-                    rest = rest[count:] or data
-                except TimeoutError:
-                    pass
-                except OSError:
-                    return
+            with contextlib.suppress(OSError):
+                while not self.is_over.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        count = self.socket.send(rest)
+                        self.sent += count
+                        rest = rest[count:] or data
 
         self.thread = threading.Thread(target=run, daemon=True)
         self.thread.start()
@@ -53,14 +51,11 @@ class Raw:
         """Reads and discards data while the other thread sends."""
 
         def run():
-            while not self.is_over.is_set():
-                try:
-                    if not self.socket.recv(1 << 20):
-                        return
-                except TimeoutError:
-                    pass
-                except OSError:
-                    return
+            with contextlib.suppress(OSError):
+                while not self.is_over.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        if not self.socket.recv(1 << 20):
+                            return
 
         threading.Thread(target=run, daemon=True).start()
         return self
@@ -85,15 +80,15 @@ class Raw:
     def is_closed(self, seconds=10):
         """Whether the broker has closed the connection; discards received data."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self.socket.settimeout(left)
-            try:
+        try:
+            while (left := end - time.monotonic()) > 0:
+                self.socket.settimeout(left)
                 if not self.socket.recv(1 << 20):
                     return True
-            except TimeoutError:
-                return False
-            except OSError:
-                return True
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
         return False
 
     def end(self):

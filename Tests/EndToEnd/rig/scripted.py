@@ -205,16 +205,9 @@ class DigestCheck:
         self.lock = threading.Lock()
 
     def _hash(self, data):
-        data = data if isinstance(data, bytes) else self._received(data)
+        """The hash of bytes, or of a text as `response` sends it and `Request` reads it."""
+        data = data if isinstance(data, bytes) else data.encode("latin-1")
         return hashlib.new(self.FUNCTIONS[self.algorithm.removesuffix("-sess")], data).hexdigest()
-
-    @staticmethod
-    def _received(text):
-        """The bytes of a text as `response` sends it and `Request` reads it."""
-        return text.encode("latin-1")
-
-    def _encoded(self, text):
-        return text.encode(self.encoding)
 
     def _new_nonce(self):
         # Each connection has a thread: the same nonce for two of them would look like a replay.
@@ -234,9 +227,9 @@ class DigestCheck:
             self.problems.append(f"{what}: {found!r} and not {right!r}")
 
     def _check_user(self, found):
-        name = self._encoded(self.user)
+        name = self.user.encode(self.encoding)
         if self.userhash:
-            right = {"username": self._hash(name + self._received(f":{self.realm}")), "userhash": "true"}
+            right = {"username": self._hash(name + f":{self.realm}".encode("latin-1")), "userhash": "true"}
         elif self.charset == "UTF-8" and not self.user.isascii():
             right = {"username*": "UTF-8''" + urllib.parse.quote(self.user, safe="!#$&+-.^_`|~")}
         else:
@@ -245,11 +238,10 @@ class DigestCheck:
         return self.problems == []
 
     def _session_key(self, nonce, client_nonce):
-        key = self._hash(self._encoded(self.user) + self._received(f":{self.realm}:") + self._encoded(self.password))
+        key = self._hash(b":".join([self.user.encode(self.encoding), self.realm.encode("latin-1"), self.password.encode(self.encoding)]))
         if not self.algorithm.endswith("-sess"):
             return key
-        first = self.sessions.setdefault(nonce, (nonce, client_nonce))
-        return self._hash(f"{key}:{first[0]}:{first[1]}")
+        return self._hash(":".join([key, *self.sessions.setdefault(nonce, (nonce, client_nonce))]))
 
     def __call__(self, request):
         text = request.authorization

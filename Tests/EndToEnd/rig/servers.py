@@ -143,6 +143,10 @@ def publish(folder, pages):
     """Writes these pages below `folder`/www, and makes everything there readable for servers that run as other users."""
     (pathlib.Path(folder) / "www").mkdir(exist_ok=True)
     written(pathlib.Path(folder) / "www", pages)
+    readable(folder)
+
+
+def readable(folder):
     for path in [pathlib.Path(folder), *pathlib.Path(folder).rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
 

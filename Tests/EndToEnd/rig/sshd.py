@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from .servers import free_port
+from .servers import free_port, written
 
 CONFIGURATION = """
 Port {port}
@@ -42,17 +42,17 @@ class Sshd:
             if not (self.folder / name).exists():
                 subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.folder / name)],
                                check=True, stdin=subprocess.DEVNULL)
-        (self.folder / "authorized_keys").write_text("restrict,port-forwarding " + (self.folder / "user.pub").read_text())
-        (self.folder / "known").write_text(f"[127.0.0.1]:{self.port} {(self.folder / 'host.pub').read_text()}")
-        (self.folder / "config").write_text(CLIENT.format(port=self.port, folder=self.folder))
-        (self.folder / "sshd_config").write_text(CONFIGURATION.format(port=self.port, folder=self.folder, more=more))
+        written(self.folder, {
+            "authorized_keys": "restrict,port-forwarding " + (self.folder / "user.pub").read_text(),
+            "known": f"[127.0.0.1]:{self.port} {(self.folder / 'host.pub').read_text()}",
+            "config": CLIENT.format(port=self.port, folder=self.folder),
+            "sshd_config": CONFIGURATION.format(port=self.port, folder=self.folder, more=more)})
         manager.own(self.folder)
         self.log_path = manager.folder / f"sshd-{self.port}.log"
-        log = open(self.log_path, "wb")
-        self.process = subprocess.Popen(
-            manager.inside("/usr/sbin/sshd", "-D", "-e", "-f", str(self.folder / "sshd_config")), stdin=subprocess.DEVNULL,
-            stdout=log, stderr=log)
-        log.close()
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                manager.inside("/usr/sbin/sshd", "-D", "-e", "-f", str(self.folder / "sshd_config")), stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log)
         manager.wait_for(lambda: f"Server listening on 127.0.0.1 port {self.port}" in self.log_path.read_text())
 
     def ssh(self, *options):

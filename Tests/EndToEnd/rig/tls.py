@@ -56,8 +56,9 @@ class TlsServer(ScriptedServer):
     `wire` is the decrypted data, `connections` are all connections, and `failures` those whose handshake failed, with the
     reason. With `client_authority`, the handshake fails without a client certificate of that authority; `peers` are the common
     names of the clients by connection. With `first`, every connection is closed after one response, so that each request shows
-    the current certificate.
+    the current certificate. `alpn` are the protocols that it negotiates.
     """
+    alpn = ()
 
     def __init__(self, certificates, leaf="good", handler=lambda request: response(200, b"secure page\n"),
                  client_authority=None, minimum=ssl.TLSVersion.TLSv1_2, maximum=ssl.TLSVersion.TLSv1_3, first=False):
@@ -72,6 +73,8 @@ class TlsServer(ScriptedServer):
         context.set_ciphers("DEFAULT:@SECLEVEL=0")  # otherwise OpenSSL refuses to serve the weak key
         context.minimum_version, context.maximum_version = self.minimum, self.maximum
         context.load_cert_chain(self.certificates / f"{self.leaf}.pem", self.certificates / f"{self.leaf}.key")
+        if self.alpn:
+            context.set_alpn_protocols(self.alpn)
         if self.client_authority:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(self.client_authority)

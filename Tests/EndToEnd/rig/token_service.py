@@ -1,10 +1,10 @@
 """A token service of a container registry, as the registry's token specification describes it, and the registry."""
-import base64
 import pathlib
 
 from .field_servers import Registry
-from .oauth_answers import error, json_answer
+from .oauth_answers import json_answer
 from .oauth_site import Site
+from .scripted import basic
 
 
 class TokenService(Site):
@@ -26,19 +26,13 @@ class TokenService(Site):
         """Returns the values of all tokens, which the registry may receive."""
         return dict.fromkeys(self._issued, True)
 
-    def _place(self, request):
-        return request.path
-
-    def _refuse(self, request, refusal):
-        return error(refusal.code, refusal.description)
-
     def _answer(self, request):
         if request.path != "/token" or request.method != "GET":
             return json_answer(404, {"errors": [{"code": "NOT_FOUND"}]})
         said, user = request.authorization or "", ""
         if said:
-            user, _, password = base64.b64decode(said.removeprefix("Basic ")).decode().partition(":")
-            if not said.startswith("Basic ") or self.users.get(user) != password:
+            user = next((user for user, password in self.users.items() if said == basic(user, password)), None)
+            if user is None:
                 value = {"errors": [{"code": "UNAUTHORIZED", "message": "authentication required"}]}
                 return json_answer(401, value, 'WWW-Authenticate: Basic realm="token service"')
         service = request.query.get("service")

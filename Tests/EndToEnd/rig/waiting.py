@@ -4,7 +4,19 @@ import array
 import fcntl
 import select
 import socket
+import subprocess
 import termios
+
+
+def ended(process, seconds=30):
+    """Ends a process if it runs, at last by force; returns its exit status."""
+    if process.poll() is None:
+        process.terminate()
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait(seconds)
 
 
 def is_ready(file, seconds):
