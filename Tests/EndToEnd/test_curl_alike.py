@@ -9,9 +9,10 @@ import zlib
 import pytest
 
 from rig.broker import ROOT, Broker
-from rig.curl_servers import PAGE, answered, chunks, coded, digest, echo, endless, login, page, ranges, raw, redirect, reply, status
 from rig.scripted import RESET, response
-from rig.situations import ASPECTS, Situation, observe
+from rig.situations import (
+    ASPECTS, PAGE, Situation, answered, chunks, coded, digest, echo, endless, login, observe, page, ranges, raw, redirect, reply,
+    status)
 from rig.terminal import Shell
 
 S = Situation

@@ -10,9 +10,8 @@ from rig.fixtures import running
 from rig.forwarding import ForwardProxy
 from rig.fronts import Http2Nginx, Noted, TlsForwardProxy, open_page, settled
 from rig.matrix import CELLS, CERTIFICATES, FILE, PROXIES, REGENERATE, TUNNELS, document
-from rig.scripted import ScriptedServer
+from rig.scripted import ScriptedServer, bearer_server
 from rig.sites import ASKED, Stand, expected, is_login_of_connection, taken
-from rig.tokens import bearer_server
 
 pytestmark = pytest.mark.tier3("every scheme with every server")
 

@@ -3,8 +3,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.client import password_answer
-from rig.keyring import SCHEMA, settle
-from rig.other_keyrings import KEYRINGS, lock, start_kwallet, wait_until_saved
+from rig.keyring import KEYRINGS, SCHEMA, lock, settle, start_kwallet, wait_until_saved
 from test_keyring import keyring_list, protected, start_broker, store, unasked
 
 pytestmark = pytest.mark.tier3("starts other desktops' programs, about a minute")

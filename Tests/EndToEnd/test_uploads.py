@@ -9,10 +9,9 @@ import pytest
 
 from rig.bodies import Attached, Download, eventually
 from rig import ntlm as rig_ntlm
-from rig import uploads
 from rig.client import password_answer
 from rig.scripted import DigestCheck, response
-from rig.streams import StreamServer
+from rig.streams import StreamServer, UploadServer
 
 BLOCK = os.urandom(1 << 16)
 # 4096 for a complete test: the size up to which a body may be challenged without being buffered anywhere.
@@ -24,7 +23,7 @@ def upload_server(asks):
     def answer(request):
         return response(201) if asks == "never" or request.authorization else response(401, b"", 'WWW-Authenticate: Basic realm="r"')
 
-    return uploads.UploadServer(answer, is_late=asks == "after")
+    return UploadServer(answer, is_late=asks == "after")
 
 
 def send(path, token, count):
@@ -93,7 +92,7 @@ def test_a_large_upload_arrives_once_after_its_login(stage, tmp_path, scheme):
         answer = password_answer("bob", password, domain=rig_ntlm.DOMAIN, persistence="none")
     else:
         check, answer = DigestCheck("bob", password), password_answer("bob", password, persistence="none")
-    server = stage.server(uploads.UploadServer(check))
+    server = stage.server(UploadServer(check))
     stage.allow(password, server)
     broker = stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n')
     client = stage.client(answer=lambda params: answer, broker=broker)

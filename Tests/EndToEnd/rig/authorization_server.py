@@ -18,8 +18,7 @@ import urllib.parse
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from .dpop import Proofs, hash_of, signed
-from .oauth_answers import altered, dated, error, json_answer, page, redirect, with_query
-from .oauth_site import Refusal, Site
+from .oauth_answers import Refusal, Site, altered, dated, error, json_answer, page, redirect, with_query
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 GRANTS = {"authorization_code": "_code", "refresh_token": "_refresh", "client_credentials": "_credentials", DEVICE_GRANT: "_device"}

@@ -13,8 +13,7 @@ import re
 from .bodies import Attached
 from .client import framed
 from .forwarding import ForwardProxy
-from .scripted import DigestCheck, ScriptedServer, basic, basic_server, response
-from .tokens import bearer_server, rounds_server
+from .scripted import DigestCheck, ScriptedServer, basic, basic_server, bearer_server, response, rounds_server
 
 
 def serve(kind, realm="Staff", user="bob", password="", algorithm="MD5", token="", scheme="", rounds=()):

@@ -9,7 +9,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.utils import base64url_encode
 
-from .oauth_site import Refusal
+from .oauth_answers import Refusal
 
 ES256 = jwt.algorithms.get_default_algorithms()["ES256"]
 

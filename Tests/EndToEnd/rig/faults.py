@@ -80,3 +80,14 @@ class Faults:
         """Imitates a suspended machine: the clock that includes suspended time jumps, and the wall clock with it."""
         self["awake"] += int(seconds * SECOND)
         self.move_wall(seconds)
+
+
+@contextlib.contextmanager
+def small(folder, size):
+    """Mounts a file system of `size`, as in tmpfs(5), on `folder`."""
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True)
+    assert done.returncode == 0, f"cannot mount; run the tests as root: {done.stderr!r}"
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)

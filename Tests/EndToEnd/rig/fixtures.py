@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from . import forwarding, leaks, proxies, softhsm
+from . import forwarding, leaks, proxies, tls
 from . import kerberos as krb
 from . import ntlm as rig_ntlm
 from . import tls as rig_tls
@@ -130,7 +130,7 @@ def client_nginx(tmp_path_factory, certificates):
 @pytest.fixture(scope="session")
 def token(tmp_path_factory, certificates):
     """A PKCS#11 token with the certificate "client" and its key."""
-    return softhsm.Token(tmp_path_factory.mktemp("token"), certificates.pairs["client"])
+    return tls.Token(tmp_path_factory.mktemp("token"), certificates.pairs["client"])
 
 
 @pytest.fixture

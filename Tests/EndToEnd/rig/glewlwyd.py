@@ -16,8 +16,7 @@ import requests
 from . import tiny_browser
 from .authority import Pair, new_key
 from .forwarding import forwarded
-from .oauth_answers import error
-from .oauth_site import Site
+from .oauth_answers import Site
 from .servers import INSTALL, Server, find, free_port
 
 WEBAPP, TEMPLATE = "/usr/share/glewlwyd/webapp", "/usr/share/glewlwyd/templates/config.json"

@@ -12,7 +12,7 @@ import pytest
 from .bodies import eventually
 from .broker import ROOT, binaries, program
 from .fixtures import reachable_folder
-from .servers import written
+from .servers import free_port, written
 from .subjects import Relay
 
 # The user of the manager, without privileges: the namespace has a user database of its own.
@@ -211,3 +211,116 @@ def with_units(name, more=""):
             yield manager
         finally:
             manager.stop()
+
+
+SUDO_USER = 61235
+# Prints a line when everything is mounted, and then waits for the end of its input.
+SUDO_START = r"""
+set -eu
+for name in passwd group shadow sudoers; do mount --bind "$FOLDER/$name" "/etc/$name"; done
+mount --bind "$SWIFT" "$FOLDER/swift"
+mount --bind "$BINARIES" "$FOLDER/binaries"
+echo ready
+exec cat
+"""
+# sudo removes LD_LIBRARY_PATH from its environment.
+ASKPASS = """#!/bin/sh
+LD_LIBRARY_PATH={folder}/swift exec {folder}/watchword-askpass "$@"
+"""
+
+
+class SudoUser(Desk):
+    def __init__(self, folder, password):
+        super().__init__(folder, SUDO_USER)
+        hashed = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=password + "\n", capture_output=True, text=True, check=True)
+        written(folder, {
+            "shadow": f"root:*:19000:0:99999:7:::\ndesk:{hashed.stdout.strip()}:19000:0:99999:7:::\n",
+            "sudoers": "Defaults env_reset, !lecture\ndesk ALL=(ALL) ALL\n", "askpass": ASKPASS.format(folder=self.folder)})
+        for name, mode in {"shadow": 0o600, "sudoers": 0o440, "askpass": 0o755}.items():
+            (self.folder / name).chmod(mode)
+        (self.folder / "watchword-askpass").symlink_to("binaries/watchword")
+        self.process = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "bash", "-c", SUDO_START], env=self.mounts, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+        assert self.process.stdout.readline() == b"ready\n"
+
+    def inside(self, *command):
+        return super().inside(*command, LANG="C", TERM="dumb", SUDO_ASKPASS=self.folder / "askpass")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+
+SSHD_CONFIGURATION = """
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host
+{more}
+AuthorizedKeysFile {folder}/authorized_keys
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PidFile none
+AcceptEnv none
+"""
+# The user's ~/.ssh/config.
+SSH_CONFIGURATION = """
+Host other
+    HostName 127.0.0.1
+    Port {port}
+    User desk
+    IdentityFile {folder}/user
+    IdentitiesOnly yes
+    UserKnownHostsFile {folder}/known
+    StrictHostKeyChecking yes
+"""
+
+
+class Sshd:
+    """`manager` provides the user, and the meaning of `own` and `inside`."""
+
+    def __init__(self, manager, more="StreamLocalBindUnlink yes"):
+        self.manager, self.folder, self.port = manager, manager.home / ".ssh", free_port()
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        for name in ["host", "user"]:
+            if not (self.folder / name).exists():
+                subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.folder / name)],
+                               check=True, stdin=subprocess.DEVNULL)
+        written(self.folder, {
+            "authorized_keys": "restrict,port-forwarding " + (self.folder / "user.pub").read_text(),
+            "known": f"[127.0.0.1]:{self.port} {(self.folder / 'host.pub').read_text()}",
+            "config": SSH_CONFIGURATION.format(port=self.port, folder=self.folder),
+            "sshd_config": SSHD_CONFIGURATION.format(port=self.port, folder=self.folder, more=more)})
+        manager.own(self.folder)
+        self.log_path = manager.folder / f"sshd-{self.port}.log"
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                manager.inside("/usr/sbin/sshd", "-D", "-e", "-f", str(self.folder / "sshd_config")), stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log)
+        manager.wait_for(lambda: f"Server listening on 127.0.0.1 port {self.port}" in self.log_path.read_text())
+
+    def ssh(self, *options):
+        """Starts ssh as a user would; it ends with the test."""
+        return subprocess.Popen(self.manager.inside("ssh", "-F", str(self.folder / "config"), *options), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def sessions(self):
+        """The processes that serve connections: the descendants of the listening process."""
+        listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+        pairs, found = [tuple(map(int, line.split())) for line in listed.splitlines()], [self.process.pid]
+        for parent in found:
+            found += [pid for pid, its_parent in pairs if its_parent == parent]
+        return found[1:]
+
+    def end_sessions(self):
+        for pid in self.sessions():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def stop(self):
+        self.end_sessions()
+        self.process.kill()
+        self.process.wait(30)

@@ -2,8 +2,7 @@
 import types
 
 from .dpop import Proofs
-from .oauth_answers import altered, dated, json_answer, page, redirect
-from .oauth_site import Refusal, Site
+from .oauth_answers import Refusal, Site, altered, dated, json_answer, page, redirect
 
 
 class ProtectedResource(Site):

@@ -6,9 +6,8 @@ from .forwarding import ForwardProxy
 from .fronts import Http2Front, Log, Noted, TlsForwardProxy, open_page, settled
 from .matrix import CERTIFICATES, PROXIES, REAL, TUNNELS, about
 from .ntlm import NtlmCheck
-from .scripted import DigestCheck, ScriptedServer, basic, basic_server, response
+from .scripted import DigestCheck, ScriptedServer, basic, basic_server, bearer_server, response, rounds_server
 from .tls import TlsServer
-from .tokens import bearer_server, rounds_server
 
 # The record of a request or, with certificates, of a connection: whether it contained a login, and whether it was accepted.
 ASKED, REFUSED, PASSED = (False, False), (True, False), (True, True)

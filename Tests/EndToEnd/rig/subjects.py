@@ -2,11 +2,14 @@
 import json
 import os
 import pathlib
+import queue
+import socket
 import subprocess
 import tempfile
 import textwrap
 
 from .client import Client
+from .scripted import reset_at_close
 from .waiting import is_ready
 
 # Uses only the standard library: sends each line that it reads to the broker, and prints each line received.
@@ -107,3 +110,100 @@ def let_others_reach(folder):
     for one in [folder, *folder.parents]:
         if one != top and one.is_relative_to(top):
             one.chmod(one.stat().st_mode | 0o055)
+
+
+#: The time limit for a prompt that is expected.
+WAIT_SECONDS = 30
+
+
+class PromptAgent:
+    """A client of the broker that is registered as an agent for prompts, and that records them."""
+
+    def __init__(self, client, **more):
+        self.client = client
+        registered = client.call("agent/register", {"name": "scripted", "asksPrompt": True, **more})
+        assert "result" in registered, registered
+
+    def next(self, method="auth/prompt"):
+        """Returns the next request or notification of this method."""
+        while True:
+            message = self.client.notifications.get(timeout=WAIT_SECONDS)
+            if message["method"] == method:
+                return message
+
+    def asked(self):
+        """Returns the prompts that have arrived and were not taken yet."""
+        found = []
+        while True:
+            try:
+                message = self.client.notifications.get_nowait()
+            except queue.Empty:
+                return found
+            if message["method"] == "auth/prompt":
+                found.append(message)
+
+    def answer(self, prompt, value):
+        self.client.reply(prompt, {"action": "answer", "value": value})
+
+    def allow(self, prompt):
+        self.client.reply(prompt, {"action": "allow"})
+
+    def cancel(self, prompt, **more):
+        self.client.reply(prompt, {"action": "cancel", **more})
+
+
+# Closes the connection without a message, like a killed program.
+WHOLLY = ("close", "reset", "kill")
+# Can still read, but not answer.
+HALF = ("half",)
+
+
+class DyingClient:
+    """Subscribes with `subscription`, starts a fetch of each URL, and reads until it receives a challenge."""
+
+    def __init__(self, path, way, *urls, subscription=None, **params):
+        self.way = way
+        calls = [("auth/subscribe", {"mode": "everything", **(subscription or {})}), *(("fetch/run", {"url": url, **params}) for url in urls)]
+        text = b"".join(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
+                        for number, (method, params) in enumerate(calls))
+        if way == "kill":
+            self.process = Relay(path).process
+            self.process.stdin.write(text)
+            self.lines = self.process.stdout
+        else:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(30)
+            self.socket.connect(path)
+            self.socket.sendall(text)
+            self.lines = self.socket.makefile("rb")
+
+    def messages(self):
+        """Yields the messages up to the end."""
+        for line in self.lines:
+            if (message := json.loads(line)) != "closed":
+                yield message
+
+    def message(self):
+        """Returns the next message, or `None` at the end."""
+        return next(self.messages(), None)
+
+    def wait_for(self, method):
+        found = next((message for message in self.messages() if message.get("method") == method), None)
+        assert found, f"no {method} arrived"
+        return found
+
+    def statuses(self):
+        """Returns the statuses of the replies that arrive until the end, in order."""
+        return [message["result"]["status"] for message in self.messages() if "status" in message.get("result", {})]
+
+    def die(self):
+        if self.way == "kill":
+            self.process.kill()
+            self.process.wait()
+        elif self.way == "half":
+            self.socket.shutdown(socket.SHUT_WR)
+            return
+        elif self.way == "reset":
+            reset_at_close(self.socket)
+        self.lines.close()
+        (self.process.stdin if self.way == "kill" else self.socket).close()

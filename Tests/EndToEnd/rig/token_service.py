@@ -2,8 +2,7 @@
 import pathlib
 
 from .field_servers import Registry
-from .oauth_answers import json_answer
-from .oauth_site import Site
+from .oauth_answers import Site, json_answer
 from .scripted import basic
 
 
