@@ -82,7 +82,7 @@ SESSION = [
     ("remember-locked-memory", STATEMENT, "", "WatchwordCoreTests.SessionCacheTests"),
     ("remember-readable", "attempt.mayBeRemembered", "attempt.mayBeRemembered || true",
      "WatchwordCoreTests.(FetchMachineTests|FetchCredentialTests|SessionCacheTests)"),
-    ("session-owner", BODY, "self[challenger]",
+    ("session-owner", BODY, "positions.map { self[$0] }",
      "WatchwordCoreTests.(SessionCacheTests|StoredByHandTests|FetchCredentialTests|CoalescingTests)"),
     ("session-owner-of-given", "owner == owner && $0.", "", "WatchwordCoreTests.(SessionCacheTests|StoredByHandTests)"),
     ("session-path-scope", "if isCovered", "if isCovered || !directory.isEmpty", "WatchwordCoreTests.SessionCacheTests"),
