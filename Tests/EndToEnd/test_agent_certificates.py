@@ -182,7 +182,7 @@ def test_the_broker_uses_a_listed_certificate(stage, token, certificates, client
     credential = {"type": "certificate", "certificate": choice.certificate, "privateKey": choice.private_key, "passphrase": token.pin}
     broker = with_token(stage.broker("--ca-file", str(certificates / "ca.pem")), token)
     client = stage.client(answer=lambda challenge: {"action": "credential", "credential": credential}, broker=broker)
-    client.can_authenticate = True
+    client.takes["auth/canAuthenticate"] = lambda asked: client.reply(asked, {"answer": True})
     assert "result" in client.call("auth/subscribe", {"asksCanAuthenticate": True})
     result = client.fetch(f"{server.url}/page.txt")
     assert result.get("result", {}).get("status") == 200, result

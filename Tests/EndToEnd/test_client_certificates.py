@@ -22,7 +22,7 @@ def shown(certificates, certificate="client.pem", key="client.key", **more):
 def asking(stage, broker, reply, mode="classic"):
     asked = []
     client = stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), broker=broker)
-    client.can_authenticate = True
+    client.takes["auth/canAuthenticate"] = lambda asked: client.reply(asked, {"answer": True})
     assert "result" in client.call("auth/subscribe", {"mode": mode, "asksCanAuthenticate": mode == "classic"})
     return client, asked
 

@@ -66,7 +66,7 @@ def test_an_upload_arrives_complete(stage, asks, size, again):
     client = stage.client(answer=lambda params: password_answer("bob", "secret", persistence="none"))
     client.call("auth/subscribe", {"asksNeedBody": again == "needBody"})
     path, asked = client.socket.getpeername(), []
-    client.give_body = lambda params: ({"body": body}, lambda: asked.append(send(path, upload.token, count)))
+    client.takes["fetch/needBody"] = lambda need: client.reply(need, {"body": body}) or asked.append(send(path, upload.token, count))
     before = stage.brokers[0].resident_kilobytes
     upload = Download(client, server.url + "/up", method="PUT", body=body)
     send(path, upload.token, count)
@@ -141,7 +141,7 @@ def test_a_reused_connection_that_closes_during_an_upload(stage, again):
     server, client = stage.server(Scripted(lambda number, head: response(201, b""))), stage.client()
     client.call("auth/subscribe", {"asksNeedBody": again == "needBody"})
     path, body = client.socket.getpeername(), {"type": "attach", "sizeBytes": 10}
-    client.give_body = lambda params: ({"body": body}, lambda: send(path, upload.token, 10))
+    client.takes["fetch/needBody"] = lambda need: client.reply(need, {"body": body}) or send(path, upload.token, 10)
     server.requests_to_a_connection = 1
     for _ in range(2):
         upload = Download(client, server.url, method="PUT", body=body)

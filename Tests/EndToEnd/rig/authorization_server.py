@@ -4,9 +4,10 @@
     server.config(expires_in=2, redirect={"iss": "https://other.example"})
     server.refuse("/token", "invalid_grant", grant="refresh_token")
 
-rig.protected_resource has the resource that accepts its tokens, and rig.tiny_browser the person's browser.
+`ProtectedResource` accepts its tokens, and rig.tiny_browser is the person's browser.
 """
 import base64
+import collections
 import dataclasses
 import json
 import re
@@ -17,8 +18,7 @@ import urllib.parse
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from .dpop import Proofs, hash_of, signed
-from .oauth_answers import Refusal, Site, altered, dated, error, json_answer, page, redirect, with_query
+from .oauth_answers import Refusal, Site, altered, dated, error, hash_of, json_answer, page, redirect, signed, with_query
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 GRANTS = {"authorization_code": "_code", "refresh_token": "_refresh", "client_credentials": "_credentials", DEVICE_GRANT: "_device"}
@@ -30,11 +30,13 @@ SINGLE = {"grant_type", "client_id", "client_secret", "code", "redirect_uri", "c
           "token", "token_type_hint"}
 
 
-@dataclasses.dataclass
-class Client:
-    """A registered client; public without a secret."""
-    name: str
-    secret: str | None = None
+#: A registered client; public without a secret.
+Client = collections.namedtuple("Client", "name secret")
+
+
+def revoke(tokens):
+    for token in tokens:
+        token.revoked = True
 
 
 @dataclasses.dataclass
@@ -47,10 +49,6 @@ class Grant:
     nonce: str | None = None
     jkt: str | None = None
     tokens: list = dataclasses.field(default_factory=list)
-
-    def revoke(self):
-        for token in self.tokens:
-            token.revoked = True
 
 
 @dataclasses.dataclass
@@ -104,7 +102,7 @@ class AuthorizationServer(Site):
             metadata={}, redirect={}, token_response={}, id_token={}, scopes=("openid", "offline_access", "read", "write"), expires_in=3600,
             dpop="off", registration=False)
         self.issuer_path, self.key = issuer_path, ec.generate_private_key(ec.SECP256R1())
-        self.clients, self.tokens, self.codes, self.devices, self.proofs, self.offset = {}, [], [], [], Proofs(), 0
+        self.clients, self.tokens, self.codes, self.devices, self.offset = {}, [], [], [], 0
         self.authorizations, self.revocations, self.registrations, self.resources = [], [], [], []
         self.client("watchword")
         super().__init__(certificates)
@@ -131,15 +129,10 @@ class AuthorizationServer(Site):
 
     def revoke_access(self):
         """Revokes all access tokens; refresh tokens remain valid."""
-        self._revoke(self.access_tokens)
+        revoke(self.access_tokens)
 
     def revoke_all(self):
-        self._revoke(self.tokens)
-
-    def _revoke(self, tokens):
-        with self.turn:
-            for token in tokens:
-                token.revoked = True
+        revoke(self.tokens)
 
     def advance(self, seconds):
         """Advances the clock by which tokens, codes and device codes expire."""
@@ -147,10 +140,6 @@ class AuthorizationServer(Site):
 
     def now(self):
         return time.time() + self.offset
-
-    def new_dpop_nonce(self):
-        """Requires this nonce in proofs from now on; returns it. Resources have nonces of their own."""
-        return self.proofs.new_nonce()
 
     def token(self, value, *kinds):
         """Returns the token with this value, whether valid or not."""
@@ -295,7 +284,7 @@ class AuthorizationServer(Site):
         code = self._pending(self.codes, form.get("code"), client)
         verifier = form.get("code_verifier", "")
         if code.used:
-            code.grant.revoke()
+            revoke(code.grant.tokens)
         is_late, code.used = code.used or self.now() >= code.expires, True
         if is_late or form.get("redirect_uri") != code.redirect_uri:
             raise Refusal("invalid_grant", "the code was used before, has expired, or is for another redirect URI")
@@ -314,7 +303,7 @@ class AuthorizationServer(Site):
         if token is None or token.grant.client is not client:
             raise Refusal("invalid_grant", "unknown refresh token")
         if token.used:
-            token.grant.revoke()
+            revoke(token.grant.tokens)
         if token.used or not self.is_valid(token):
             raise Refusal("invalid_grant", "the refresh token was used before, or is not valid")
         scopes = tuple(form["scope"].split()) if "scope" in form else token.scopes
@@ -376,6 +365,83 @@ class AuthorizationServer(Site):
         if token:
             token.revoked = True
             if token.kind == "refresh":
-                token.grant.revoke()
+                revoke(token.grant.tokens)
         self.revocations.append((form.get("token_type_hint"), token))
         return dated(200)
+
+
+class ProtectedResource(Site):
+    """`authorization` is a server with `issuer`, `resources` and `valid_token`, such as AuthorizationServer and Glewlwyd.
+
+    PATH and everything below require a token with the scope read; below PATH/w, write. `PATH/redirect?to=URL` redirects with
+    a valid token. Everything else is open.
+
+    `presented` are the pairs of scheme and token of all requests, (None, None) without a token.
+
+    Settings that `config` changes: `resource_metadata` is True (the right URL), None (left out) or another URL; `scope` is a parameter
+    of the challenge, left out if None; `metadata` are changes of the metadata; `checks_audience` is whether a token must have been
+    requested for this resource (RFC 8707); `insufficient_status` is the status of insufficient_scope, for which registries use 401;
+    `dpop` is whether challenges and metadata offer DPoP.
+    """
+
+    def __init__(self, authorization, certificates=None, path="/api", body=b"for the bearer\n"):
+        self.authorization, self.path, self.body = authorization, path, body
+        self.settings = types.SimpleNamespace(
+            resource_metadata=True, scope="read", metadata={}, checks_audience=False, insufficient_status=403, dpop=False)
+        self.presented = []
+        authorization.resources.append(self)
+        super().__init__(certificates)
+        self.identifier = self.url + path
+        self.metadata_url = f"{self.url}/.well-known/oauth-protected-resource{path}"
+
+    def metadata(self):
+        """The correct metadata, without the changes of the settings."""
+        document = {"resource": self.identifier, "authorization_servers": [self.authorization.issuer],
+                    "scopes_supported": ["read", "write"], "bearer_methods_supported": ["header"]}
+        return {**document, **({"dpop_signing_alg_values_supported": ["ES256"]} if self.settings.dpop else {})}
+
+    def _place(self, request):
+        return "metadata" if "/.well-known/" in request.path else request.path
+
+    def _refuse(self, request, refusal):
+        return self._challenge(401, refusal.code)
+
+    def _challenge(self, status, code=None, scope=None):
+        settings = self.settings
+        metadata = self.metadata_url if settings.resource_metadata is True else settings.resource_metadata
+        parameters = {"realm": "api", "resource_metadata": metadata, "scope": scope or settings.scope, "error": code}
+        text = ", ".join(f'{name}="{value}"' for name, value in parameters.items() if value)
+        offers = [f"Bearer {text}", *[f'DPoP {text}, algs="ES256"'] * settings.dpop]
+        return dated(status, b"please log in", *(f"WWW-Authenticate: {one}" for one in offers), *self.proofs.fields())
+
+    def _answer(self, request):
+        if self._place(request) == "metadata":
+            is_there = request.target == f"/.well-known/oauth-protected-resource{self.path}"
+            return json_answer(200, altered(self.metadata(), self.settings.metadata)) if is_there else page(404, "not found")
+        if not (request.path + "/").startswith(self.path + "/"):
+            return page(200, "open")
+        if "access_token" in request.query or "access_token" in request.form:
+            self.problems.append("a token in the query or in the body")
+        fields = [value for name, value in request.headers if name.lower() == "authorization"]
+        if len(fields) > 1:
+            self.problems.append("two Authorization fields")
+        scheme, _, value = (fields or [""])[0].partition(" ")
+        self.presented.append((scheme or None, value or None))
+        if not fields:
+            return self._challenge(401)
+        token = self.authorization.valid_token(value)
+        self._check(request, scheme.lower(), value, token)
+        needed = "write" if (request.path + "/").startswith(self.path + "/w/") else "read"
+        if needed not in token.scopes:
+            return self._challenge(self.settings.insufficient_status, "insufficient_scope", " ".join(dict.fromkeys(["read", needed])))
+        return redirect(302, request.query["to"]) if request.path == self.path + "/redirect" else dated(200, self.body)
+
+    def _check(self, request, scheme, value, token):
+        if token is None or self.settings.checks_audience and self.identifier not in token.resources:
+            raise Refusal("invalid_token")
+        if scheme != ("dpop" if token.jkt else "bearer"):
+            self.problems.append(f"the scheme {scheme} for a token that is {'bound' if token.jkt else 'not bound'}")
+            raise Refusal("invalid_token")
+        jkt = self.proofs.check(request, self.url + request.path, value) if token.jkt else None
+        if jkt != token.jkt:
+            raise Refusal("invalid_dpop_proof" if jkt is None else "invalid_token")

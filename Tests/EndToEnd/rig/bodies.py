@@ -2,21 +2,16 @@
 import base64
 import hashlib
 import json
-import socket
 import time
 
-from .client import cut, framed
+from .client import connected, cut, framed
 
 
 class Attached:
     """A connection after its `fetch/attach`. `reply` is the reply; `start` is the part of the body that arrived with it."""
 
     def __init__(self, path, token, side="response", framing="lines", seconds=30, receive_buffer=None):
-        self.socket = socket.socket(socket.AF_UNIX)
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(seconds)
-        self.socket.connect(path)
+        self.socket = connected(path, seconds, receive_buffer)
         message = {"jsonrpc": "2.0", "id": 1, "method": "fetch/attach", "params": {"token": token, "side": side}}
         self.socket.sendall(framed(json.dumps(message).encode(), framing))
         buffer = b""

@@ -12,6 +12,21 @@ def password_answer(user, password, **more):
     return {"action": "credential", "credential": {"type": "password", "user": user, "password": password, **more}}
 
 
+def connected(path, seconds=None, receive_buffer=None):
+    """Returns a connection to a broker, with this time limit for each operation."""
+    connection = socket.socket(socket.AF_UNIX)
+    if receive_buffer:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    # connect(2) with a timeout does not wait for room in the kernel's queue.
+    connection.connect(path)
+    connection.settimeout(seconds)
+    return connection
+
+
+def lines_of(*messages):
+    return b"".join(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n" for message in messages)
+
+
 def framed(text, framing):
     return text + b"\n" if framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text)
 
@@ -33,16 +48,14 @@ class Client:
         Without `answer`, challenges wait in `challenges` for `reply`. `delivery=None` skips `initialize`.
         """
         self.framing, self.answer = framing, answer
-        self.can_authenticate = None  # the result for `auth/canAuthenticate`; None leaves the reply to the test
-        self.give_body = None  # the result for `fetch/needBody`, and what to do then; None leaves the reply to the test
+        self.takes = {}  # method: what is done with a message of the broker; the others wait in `notifications`
         self.messages = []  # ("client" | "broker", message)
         self.received_bytes = b""
         self.replies, self.challenges, self.notifications = {}, queue.Queue(), queue.Queue()
         self.arrived = threading.Condition()
         self.closed = threading.Event()
         self.next_id = 0
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
+        self.socket = connected(path)
         threading.Thread(target=self._read, daemon=True).start()
         if delivery is not None:
             capabilities = {"challenge": {"delivery": delivery}}
@@ -123,12 +136,8 @@ class Client:
                 self.reply(one, self.answer(one["params"]))
             elif method == "auth/challenge":
                 self.challenges.put(one)
-            elif method == "auth/canAuthenticate" and self.can_authenticate is not None:
-                self.reply(one, {"answer": self.can_authenticate})
-            elif method == "fetch/needBody" and self.give_body is not None:
-                result, then = self.give_body(one["params"])
-                self.reply(one, result)
-                then()
+            elif method in self.takes:
+                self.takes[method](one)
             elif method:
                 self.notifications.put(one)
         with self.arrived:

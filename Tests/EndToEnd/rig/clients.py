@@ -84,35 +84,26 @@ class ClientSite(UploadServer):
         name = request.path.strip("/").removeprefix("open/")
         if name in ("slow", "silent"):
             return self._answer_slowly(connection, request, name)
-        if name == "short":
-            # Less than is announced.
-            connection.sendall(said(200, bytes(4 << 20))[:-2 << 20])
-            return True
         whole = self._page(request, name)
         connection.sendall(whole.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if request.method == "HEAD" else whole)
-        return False
+        return name == "short"
 
     def _page(self, request, name):
-        if name == "binary":
-            return said(200, BINARY)
-        if name == "large":
-            return said(200, LARGE, "Content-Type: application/octet-stream")
-        if name == "packed":
-            # A compressed response, to clients that accept one.
-            is_packed = "gzip" in (request.header("Accept-Encoding") or "")
-            return said(200, gzip.compress(b"packed page\n") if is_packed else b"unasked", *["Content-Encoding: gzip"] * is_packed)
-        if name == "cookies":
-            return said(200, b"two\n", "Set-Cookie: a=1; Path=/", "Set-Cookie: b=2; Path=/", "X-Said: caf\u00e9")
-        if name == "echo":
-            length, digest = request.received
-            told = {"length": length, "sha256": digest, "method": request.method, **{
-                key: request.header(field) for key, field in [("type", "Content-Type"), ("sized", "Content-Length"), ("cookie", "Cookie")]}}
-            return said(200, json.dumps(told).encode(), "Content-Type: application/json")
-        if name == "redirect":
-            return said(302, b"", f"Location: {self.other}/page")
-        if name == "refuse":
-            return said(403, b"no", "X-Why: because")
-        return said(200, b"staff page\n", "Content-Type: text/plain")
+        # A compressed response, to clients that accept one.
+        is_packed = "gzip" in (request.header("Accept-Encoding") or "")
+        length, digest = request.received
+        told = {"length": length, "sha256": digest, "method": request.method, **{
+            key: request.header(field) for key, field in [("type", "Content-Type"), ("sized", "Content-Length"), ("cookie", "Cookie")]}}
+        pages = {
+            "binary": (200, BINARY), "large": (200, LARGE, "Content-Type: application/octet-stream"),
+            "packed": (200, gzip.compress(b"packed page\n") if is_packed else b"unasked", *["Content-Encoding: gzip"] * is_packed),
+            "cookies": (200, b"two\n", "Set-Cookie: a=1; Path=/", "Set-Cookie: b=2; Path=/", "X-Said: caf\u00e9"),
+            "echo": (200, json.dumps(told).encode(), "Content-Type: application/json"),
+            "redirect": (302, b"", f"Location: {self.other}/page"), "refuse": (403, b"no", "X-Why: because")}
+        if name == "short":
+            # Less than is announced.
+            return said(200, bytes(4 << 20))[:-2 << 20]
+        return said(*pages.get(name, (200, b"staff page\n", "Content-Type: text/plain")))
 
     def _answer_slowly(self, connection, request, name):
         """Sends the first half of a slow page at once, and the rest, or a silent page, when `release` is set. Sets `given_up` when the

@@ -3,10 +3,10 @@ import hashlib
 import json
 import os
 import pathlib
-import subprocess
 import tarfile
 
 from .servers import Server, free_port, nginx_command, readable, written
+from .waiting import output
 
 
 class Depot:
@@ -30,9 +30,9 @@ class Depot:
 
     def python_package(self, name):
         source, shown = self.folder / f"source-{name}", self.folder / "simple" / name
-        written(source, {"fronted.py": "", "setup.py": f"from setuptools import setup\nsetup(name='{name}', version='1.0', py_modules=['fronted'])\n"})
-        subprocess.run(
-            ["/usr/bin/python3", "setup.py", "-q", "bdist_wheel", "-d", str(shown)], cwd=source, check=True, capture_output=True)
+        setup = f"from setuptools import setup\nsetup(name='{name}', version='1.0', py_modules=['fronted'])\n"
+        written(source, {"fronted.py": "", "setup.py": setup})
+        output("/usr/bin/python3", "setup.py", "-q", "bdist_wheel", "-d", str(shown), cwd=source)
         wheel = next(shown.iterdir()).name
         (shown / "index.html").write_text(f'<a href="{wheel}">{wheel}</a>')
 
@@ -43,7 +43,7 @@ class Depot:
                 ["git", "init", "-q", work],
                 ["git", "-C", work, "-c", "user.name=x", "-c", "user.email=x@x.example", "commit", "-q", "--allow-empty", "-m", "first"],
                 ["git", "clone", "-q", "--bare", work, shown], ["git", "-C", shown, "update-server-info"]]:
-            subprocess.run([str(word) for word in command], check=True, env=environment, capture_output=True)
+            output(*map(str, command), env=environment)
 
     def npm_package(self, name):
         (self.folder / "package.json").write_text(json.dumps({"name": name, "version": "1.0.0"}))

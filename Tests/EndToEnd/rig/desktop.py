@@ -1,15 +1,16 @@
-"""A private desktop: an X server, a window manager, a message bus, and functions that type, click and read the screen. A desktop on
-Wayland is in wayland.py."""
+"""Private desktops on X and on Wayland, with functions that type, click and read the screen, and the agent that runs on one."""
 import collections
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 
+from . import audit
 from .bodies import eventually
 from .broker import part
-from .servers import find
-from .waiting import accepts, ended, is_ready
+from .servers import find, written
+from .waiting import accepts, ended, is_ready, output, started
 
 AGENT = part("lib/watchword/agent", "agent") / "watchword-agent"
 BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -26,33 +27,25 @@ class Desktop:
     """A desktop whose processes are ended by their process ids. `environment` is for the programs on it."""
 
     def __init__(self, folder, scheme="light", size="1000x900"):
-        self.size = size
-        self.folder = pathlib.Path(folder)
+        self.folder, self.size, self.processes, self.reader = pathlib.Path(folder), size, [], None
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        self.processes, self.reader = [], None
-        (self.folder / "config" / "gtk-4.0").mkdir(parents=True, exist_ok=True)
-        (self.folder / "config" / "gtk-4.0" / "settings.ini").write_text(SETTINGS)
-        (self.folder / "bus.conf").write_text(BUS.format(folder=self.folder))
+        written(self.folder, {"config/gtk-4.0/settings.ini": SETTINGS, "bus.conf": BUS.format(folder=self.folder)})
         self.environment = {
             "HOME": str(self.folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
             "XDG_CONFIG_HOME": str(self.folder / "config"), "DBUS_SESSION_BUS_ADDRESS": f"unix:path={self.folder}/bus",
             "GSK_RENDERER": "cairo", "GSETTINGS_BACKEND": "memory", "GTK_USE_PORTAL": "0",
             "ADW_DISABLE_PORTAL": "1", "ADW_DEBUG_COLOR_SCHEME": f"prefer-{scheme}" if scheme == "dark" else "default",
             "NO_AT_BRIDGE": "0"}
-        try:
-            self._start()
-        except BaseException:
-            self.end()
-            raise
-
-    def _start(self):
-        self._start_display()
-        self.start("dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile")
-        # The launcher connects once.
-        eventually(lambda: accepts(self.folder / "bus"), "the message bus did not start")
-        self.start("/usr/libexec/at-spi-bus-launcher", "--launch-immediately", "--a11y=1", "--screen-reader=1")
-        # A program that starts before a screen reader is registered never reports its widgets.
-        self.heard()
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.end)
+            self._start_display()
+            self.start("dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile")
+            # The launcher connects once.
+            eventually(lambda: accepts(self.folder / "bus"), "the message bus did not start")
+            self.start("/usr/libexec/at-spi-bus-launcher", "--launch-immediately", "--a11y=1", "--screen-reader=1")
+            # A program that starts before a screen reader is registered never reports its widgets.
+            self.heard()
+            stack.pop_all()
 
     def _start_display(self):
         """Starts the display and the window manager, and sets their variables."""
@@ -69,16 +62,15 @@ class Desktop:
 
     def start(self, program, *words, environment=None, **more):
         """Starts a program on this desktop; its output is written to NAME.log."""
-        name = pathlib.Path(program).name
-        with open(self.folder / f"{name}.log", "ab") as log:
-            process = subprocess.Popen(
-                [find(program), *words], env={**self.environment, **(environment or {})},
-                **{"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **more})
-        self.processes.append(process)
-        return process
+        log = self.folder / f"{pathlib.Path(program).name}.log"
+        self.processes.append(started([find(program), *words], log, env={**self.environment, **(environment or {})}, **more))
+        return self.processes[-1]
 
     def run(self, program, *words, **more):
         return subprocess.run([find(program), *words], env=self.environment, capture_output=True, text=True, timeout=30, **more)
+
+    def must(self, program, *words, **more):
+        return output(find(program), *words, env=self.environment, **more)
 
     def log(self, name):
         path = self.folder / f"{name}.log"
@@ -88,11 +80,13 @@ class Desktop:
         for process in reversed(self.processes):
             ended(process)
 
+    close = end
+
     # Input
 
     def type(self, text):
         """Types text into the widget with the focus. The text is not an argument of a program, because it may be a password."""
-        subprocess.run([find("xdotool"), "type", "--delay", "2", "--file", "-"], input=text, text=True, env=self.environment, timeout=30, check=True)
+        self.must("xdotool", "type", "--delay", "2", "--file", "-", input=text)
 
     def key(self, *keys):
         """Presses keys: Tab, Return, alt+o. Alt is held as long as a person would: while GTK draws, it misses a shorter press."""
@@ -101,7 +95,7 @@ class Desktop:
             modifier, found, letter = key.partition("+")
             held = ["keydown", modifier, "sleep", "0.12", "key", letter, "sleep", "0.06", "keyup", modifier]
             words += held if found else ["key", key]
-        assert self.run("xdotool", *words).returncode == 0
+        self.must("xdotool", *words)
 
     # Screen
 
@@ -117,7 +111,7 @@ class Desktop:
     def picture(self, name):
         """Saves a screenshot in the folder of the test."""
         path = self.folder / f"{name}.png"
-        assert self.run("scrot", "--overwrite", str(path)).returncode == 0
+        self.must("scrot", "--overwrite", str(path))
         return path
 
     # Screen reader
@@ -194,15 +188,10 @@ class WaylandDesktop(Desktop):
         sockets = [eventually(lambda: find(pattern), lambda: f"sway does not start: {self.log(words[0])}")
                    for pattern in ("sway-ipc*", "wayland-*")]
         self.environment.update(zip(("SWAYSOCK", "WAYLAND_DISPLAY"), sockets), GDK_BACKEND="wayland", XDG_RUNTIME_DIR=str(self.folder))
-        assert self._tree()["nodes"], self.log(words[0])
-
-    def _tree(self):
-        answered = self.run("swaymsg", "--raw", "--type", "get_tree")
-        assert answered.returncode == 0, answered.stderr
-        return json.loads(answered.stdout)
+        self._output()
 
     def _output(self):
-        return next(one for one in self._tree()["nodes"] if one["name"] == "HEADLESS-1")
+        return next(one for one in json.loads(self.must("swaymsg", "--raw", "--type", "get_tree"))["nodes"] if one["name"] == "HEADLESS-1")
 
     def windows(self):
         """Returns the title of each window with its place, without its shadow: x, y, width, height."""
@@ -222,15 +211,106 @@ class WaylandDesktop(Desktop):
 
     def picture(self, name):
         path = self.folder / f"{name}.png"
-        taken = self.run("grim", str(path))
-        assert taken.returncode == 0, taken.stderr
+        self.must("grim", str(path))
         return path
 
     def colours(self, title):
         """Returns how often each colour is in a screenshot of the window."""
         x, y, width, height = self.windows()[title]
         path = self.folder / "window.ppm"
-        taken = self.run("grim", "-t", "ppm", "-g", f"{x},{y} {width}x{height}", str(path))
-        assert taken.returncode == 0, taken.stderr
+        self.must("grim", "-t", "ppm", "-g", f"{x},{y} {width}x{height}", str(path))
         pixels = path.read_bytes().split(b"\n", 3)[3]
         return collections.Counter(pixels[place:place + 3] for place in range(0, len(pixels), 3))
+
+
+class RunningAgent:
+    """The agent of one broker. It runs on `desktop`, or without one in the given environment."""
+
+    def __init__(self, folder, broker, desktop=None, *options, environment=None, **more):
+        self.desktop, self.broker = desktop, broker
+        self.log_path = folder / "agent.log"
+        self.environment = {
+            **(desktop.environment if desktop else {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"}),
+            "XDG_RUNTIME_DIR": broker.environment["XDG_RUNTIME_DIR"], "WATCHWORD_SOCKET": broker.socket,
+            "XDG_STATE_HOME": str(audit.state(broker).parent), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})}
+        self.options, self.more, self.process = options, more, None
+        self.start()
+
+    def start(self):
+        self.process = started([AGENT, *self.options], self.log_path, env=self.environment, **self.more)
+        return self
+
+    def second(self, *options):
+        """Runs a second agent until it exits."""
+        return subprocess.run([AGENT, *options], env=self.environment, capture_output=True, text=True, timeout=30)
+
+    @property
+    def log(self):
+        return self.log_path.read_text()
+
+    def wait_until_registered(self, times=1):
+        eventually(lambda: self.log.count("registered with the broker") >= times, lambda: self.log)
+        return self
+
+    def end(self):
+        return ended(self.process)
+
+    # Windows
+
+    def window(self, title):
+        """Waits for the window."""
+        return self.desktop.hear(title, role="frame" if title == "Saved Logins" else "dialog")
+
+    def no_window(self, title):
+        eventually(lambda: title not in self.titles(), lambda: self.desktop.heard())
+
+    def titles(self):
+        return [one["name"] for one in self.desktop.heard() if one["role"] in ("frame", "dialog")]
+
+    def press(self, button, key=None):
+        """Waits until the button is enabled and the window has the keyboard focus, then moves to the button and presses it, or
+        presses `key`."""
+        eventually(
+            lambda: any(is_named(one["name"], button) and one["role"] == "push button" and one["sensitive"] for one in self.desktop.heard()),
+            lambda: f"no enabled {button}: {self.desktop.summary()}")
+        self.desktop.hear("", focused=True)
+        if key is None:
+            self.go(button)
+        self.desktop.key(key or "space")
+
+    def open_details(self):
+        """Expands the details with their Alt key."""
+        self.desktop.hear("Details", role="push button")
+        self.desktop.hear("", focused=True)
+        self.desktop.key("alt+d")
+        self.desktop.hear("Asked by: ")
+
+    def go(self, name):
+        """Presses Tab until the widget with this name has the focus, and waits after each step."""
+        focused = lambda: next((one["name"] for one in self.desktop.heard() if one["focused"]), None)
+        before = None
+        for _ in range(17):
+            before = eventually(lambda: (now := focused()) != before and now, self.desktop.summary)
+            if is_named(before, name):
+                return
+            self.desktop.key("Tab")
+        raise AssertionError(f"Tab does not reach {name}: {self.desktop.summary()}")
+
+
+def is_named(whole, name):
+    """Whether a widget has the name, or is a choice with it. A part would not do: other buttons are enabled from the start."""
+    return whole == name or whole.endswith(f": {name}")
+
+
+ASKPASS = """#!/bin/sh
+printf '%s|%s\\n' "$SSH_ASKPASS_PROMPT" "$1" >> "$ASKPASS_LOG"
+if [ "$SSH_ASKPASS_PROMPT" = confirm ]; then exit "${ASKPASS_CONFIRM:-1}"; fi
+case "$1" in *"Password of"*) cat "$ASKPASS_SECRET" ;; *) echo bob ;; esac
+"""
+
+
+def askpass(folder, password):
+    """Writes a program for SSH_ASKPASS that records its arguments; returns the environment with it."""
+    written(folder, {"askpass": ASKPASS, "typed": password + "\n"})
+    (folder / "askpass").chmod(0o755)
+    return {"SSH_ASKPASS": f"{folder}/askpass", "ASKPASS_LOG": f"{folder}/asked", "ASKPASS_SECRET": f"{folder}/typed"}

@@ -4,9 +4,9 @@ import contextlib
 import errno
 import mmap
 import pathlib
-import subprocess
 
 from .servers import find
+from .waiting import output
 
 SECOND = 10 ** 9
 KINDS = ["none", "accept", "read", "write", "read-file", "write-file", "getsockopt", "mmap", "mlock", "open", "socket", "memory", "library-memory"]
@@ -16,7 +16,7 @@ def build(folder):
     """Builds the library in `folder`."""
     library = pathlib.Path(folder) / "faults.so"
     source = pathlib.Path(__file__).with_name("faults.c")
-    subprocess.run([find("cc"), "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
+    output(find("cc"), "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl")
     return library
 
 
@@ -60,7 +60,7 @@ class Faults:
         and does not check the result."""
         if self["caller"] == 0:
             return False
-        lines = subprocess.run(["nm", "--defined-only", program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+        lines = output("nm", "--defined-only", program).splitlines()
         symbols = [(int(address, 16), name) for address, _, name in (line.split(maxsplit=2) for line in lines)]
         return max(symbol for symbol in symbols if symbol[0] <= self["caller"])[1].startswith("$s")
 
@@ -85,9 +85,8 @@ class Faults:
 @contextlib.contextmanager
 def small(folder, size):
     """Mounts a file system of `size`, as in tmpfs(5), on `folder`."""
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True)
-    assert done.returncode == 0, f"cannot mount; run the tests as root: {done.stderr!r}"
+    output("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder))  # only root can
     try:
         yield folder
     finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
+        output("umount", "-l", str(folder))

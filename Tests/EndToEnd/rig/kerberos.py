@@ -6,9 +6,9 @@ import contextlib
 import os
 import pathlib
 import socket
-import subprocess
 
 from .servers import Server, apache_command, find, free_port, hand_to, publish, written
+from .waiting import output
 
 NAME = "WATCHWORD.TEST"
 WORDS = '%>s %u %U%q port=%{local}p "%{Authorization}i" "%{Proxy-Authorization}i" "%{Cookie}i"'
@@ -57,9 +57,7 @@ class Realm:
         self.stop = self.kdc.stop
 
     def _run(self, environment, name, *words, text):
-        done = subprocess.run([find(name), *words], env={**os.environ, **environment}, input=text, text=True, capture_output=True, timeout=30)
-        assert done.returncode == 0, done.stderr
-        return done.stdout + done.stderr
+        return output(find(name), *words, env={**os.environ, **environment}, input=text)
 
     def environment(self, tickets="none"):
         """Returns the environment in which a program uses the ticket cache `tickets`."""

@@ -15,7 +15,7 @@ from jeepney.io.blocking import open_dbus_connection
 from .bodies import eventually
 from .desktop import BUS
 from .servers import written
-from .waiting import is_ready
+from .waiting import is_ready, output
 
 SERVICE = "org.freedesktop.secrets"
 SCHEMA = "org.gnome.keyring.NetworkPassword"
@@ -37,9 +37,8 @@ class Keyring:
         self.processes, self.calls_path = [], self.folder / "calls"
 
     def start_bus(self):
-        configuration = self.folder / "bus.conf"
-        configuration.write_text(BUS.format(folder=self.folder))
-        self._launch("dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address")
+        written(self.folder, {"bus.conf": BUS.format(folder=self.folder)})
+        self._launch("dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--print-address")
         return self
 
     def end(self):
@@ -151,7 +150,7 @@ def build_git_helper(folder):
     """Builds git's own helper for libsecret, from the sources in its package."""
     source = pathlib.Path(folder) / "libsecret"
     shutil.copytree("/usr/share/doc/git/contrib/credential/libsecret", source)
-    subprocess.run(["make", "-s", "-C", str(source)], check=True, capture_output=True, timeout=120)
+    output("make", "-s", "-C", str(source))
     return str(source / "git-credential-libsecret")
 
 

@@ -11,6 +11,7 @@ import pytest
 from .broker import program
 from .clients import CLIENTS
 from .servers import written
+from .waiting import output
 
 README = CLIENTS / "README.md"
 #: The path of each language's script in the folder of its client, and the command that runs it.
@@ -102,9 +103,7 @@ class Language:
                   "CARGO_HOME": f"{self.folder}/cargo", "CARGO_TARGET_DIR": f"{self.folder}/target", "CARGO_NET_OFFLINE": "true",
                   "RUSTC": "/usr/bin/rustc", "CARGO_PROFILE_DEV_DEBUG": "0", "HOME": str(self.folder),
                   "PATH": "/usr/bin:/bin", **environment}
-        done = subprocess.run(command, cwd=folder or self.folder, env=caches, capture_output=True, text=True, timeout=900)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return output(*command, cwd=folder or self.folder, env=caches, timeout=900)
 
     def program(self, name):
         """Builds a program of Tests/EndToEnd/programs with this client; returns the command that runs it."""

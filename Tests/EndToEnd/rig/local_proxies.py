@@ -4,6 +4,8 @@ import os
 import pathlib
 import subprocess
 
+import psutil
+
 from .broker import program
 from .client import password_answer
 from .field_servers import PYTHON_FOLDER, version_of
@@ -144,10 +146,8 @@ def made(stage):
 
 def proportional_kilobytes(pid):
     """Returns the memory of a process and its descendants, with its share of what several processes use."""
-    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
-    lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    own = next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return own + sum(proportional_kilobytes(child) for child in children)
+    process = psutil.Process(pid)
+    return sum(one.memory_full_info().pss for one in [process, *process.children(recursive=True)]) >> 10
 
 
 PROGRAMS = {"Watchword": Watchword, "px": Px, "cntlm": Cntlm}

@@ -7,9 +7,8 @@ import socket
 import pytest
 
 from . import tiny_browser
-from .authorization_server import AuthorizationServer
+from .authorization_server import AuthorizationServer, ProtectedResource
 from .bodies import eventually
-from .protected_resource import ProtectedResource
 from .scripted import ScriptedServer, response
 
 
@@ -99,14 +98,11 @@ def stranger(stage):
 
 def own_address():
     """Returns an address of this machine that is not loopback, or None."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            # Connecting a datagram socket sends nothing (TEST-NET-3, RFC 5737).
-            probe.connect(("203.0.113.1", 9))
-        except OSError:
-            return None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        # Connecting a datagram socket sends nothing (TEST-NET-3, RFC 5737).
+        probe.connect(("203.0.113.1", 9))
         address = probe.getsockname()[0]
-    return None if address.startswith("127.") else address
+        return None if address.startswith("127.") else address
 
 
 def logged_in(client, site):

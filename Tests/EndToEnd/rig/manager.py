@@ -4,9 +4,10 @@ import contextlib
 import os
 import pathlib
 import shutil
-import signal
+import socket
 import subprocess
 
+import psutil
 import pytest
 
 from .bodies import eventually
@@ -14,6 +15,7 @@ from .broker import ROOT, binaries, program
 from .fixtures import reachable_folder
 from .servers import free_port, written
 from .subjects import Relay
+from .waiting import is_ready, output, started
 
 # The user of the manager, without privileges: the namespace has a user database of its own.
 USER = 61234
@@ -78,8 +80,8 @@ def _own_group():
 
 def swift_libraries():
     """Returns the directory of the Swift runtime for the debug build, which not every user may read; None for a static build."""
-    listed = subprocess.run(["ldd", program("watchwordd")], capture_output=True, text=True, check=True).stdout
-    return next((str(pathlib.Path(line.split()[2]).parent) for line in listed.splitlines() if "libswiftCore.so" in line), None)
+    lines = output("ldd", program("watchwordd")).splitlines()
+    return next((str(pathlib.Path(line.split()[2]).parent) for line in lines if "libswiftCore.so" in line), None)
 
 
 class Desk:
@@ -128,9 +130,7 @@ class Manager(Desk):
         self.group.mkdir()
         self.own(*(self.group / name for name in ["", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"]))
         environment = {**self.mounts, "GROUP": str(self.group), "USER_ID": str(USER), "SOURCE": str(ROOT)}
-        with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(
-                ["bash", "-c", START], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.process = started(["bash", "-c", START], self.log_path, env=environment)
         self.wait_for(lambda: self.systemctl("is-active", "basic.target").returncode == 0, seconds)
         return self
 
@@ -171,24 +171,16 @@ class Manager(Desk):
     def log(self):
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
-    def processes(self):
-        return [int(text) for path in self.group.rglob("cgroup.procs") for text in path.read_text().split()]
-
     def stop(self):
         """Ends the manager and all processes that it has started: those in its control group."""
         def is_gone():
-            for pid in self.processes():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            if self.process is not None:
-                self.process.poll()
             with contextlib.suppress(OSError):
-                for path in sorted((one for one in self.group.rglob("*") if one.is_dir()), reverse=True):
+                for path in [*sorted((one for one in self.group.rglob("*") if one.is_dir()), reverse=True), self.group]:
                     path.rmdir()
-                self.group.rmdir()
             return not self.group.exists()
 
         if self.group.exists():
+            (self.group / "cgroup.kill").write_text("1")
             eventually(is_gone, f"processes are left in {self.group}", 20, 0.02)
         if self.process is not None:
             self.process.wait(30)
@@ -232,9 +224,9 @@ LD_LIBRARY_PATH={folder}/swift exec {folder}/watchword-askpass "$@"
 class SudoUser(Desk):
     def __init__(self, folder, password):
         super().__init__(folder, SUDO_USER)
-        hashed = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=password + "\n", capture_output=True, text=True, check=True)
+        hashed = output("openssl", "passwd", "-6", "-stdin", input=password + "\n").strip()
         written(folder, {
-            "shadow": f"root:*:19000:0:99999:7:::\ndesk:{hashed.stdout.strip()}:19000:0:99999:7:::\n",
+            "shadow": f"root:*:19000:0:99999:7:::\ndesk:{hashed}:19000:0:99999:7:::\n",
             "sudoers": "Defaults env_reset, !lecture\ndesk ALL=(ALL) ALL\n", "askpass": ASKPASS.format(folder=self.folder)})
         for name, mode in {"shadow": 0o600, "sudoers": 0o440, "askpass": 0o755}.items():
             (self.folder / name).chmod(mode)
@@ -287,8 +279,7 @@ class Sshd:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         for name in ["host", "user"]:
             if not (self.folder / name).exists():
-                subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.folder / name)],
-                               check=True, stdin=subprocess.DEVNULL)
+                output("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.folder / name), stdin=subprocess.DEVNULL)
         written(self.folder, {
             "authorized_keys": "restrict,port-forwarding " + (self.folder / "user.pub").read_text(),
             "known": f"[127.0.0.1]:{self.port} {(self.folder / 'host.pub').read_text()}",
@@ -296,10 +287,7 @@ class Sshd:
             "sshd_config": SSHD_CONFIGURATION.format(port=self.port, folder=self.folder, more=more)})
         manager.own(self.folder)
         self.log_path = manager.folder / f"sshd-{self.port}.log"
-        with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(
-                manager.inside("/usr/sbin/sshd", "-D", "-e", "-f", str(self.folder / "sshd_config")), stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log)
+        self.process = started(manager.inside("/usr/sbin/sshd", "-D", "-e", "-f", str(self.folder / "sshd_config")), self.log_path)
         manager.wait_for(lambda: f"Server listening on 127.0.0.1 port {self.port}" in self.log_path.read_text())
 
     def ssh(self, *options):
@@ -307,20 +295,75 @@ class Sshd:
         return subprocess.Popen(self.manager.inside("ssh", "-F", str(self.folder / "config"), *options), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
-    def sessions(self):
-        """The processes that serve connections: the descendants of the listening process."""
-        listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-        pairs, found = [tuple(map(int, line.split())) for line in listed.splitlines()], [self.process.pid]
-        for parent in found:
-            found += [pid for pid, its_parent in pairs if its_parent == parent]
-        return found[1:]
-
     def end_sessions(self):
-        for pid in self.sessions():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        """Ends the processes that serve connections: the descendants of the listening process."""
+        for session in psutil.Process(self.process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                session.kill()
 
     def stop(self):
         self.end_sessions()
         self.process.kill()
         self.process.wait(30)
+
+
+# Uses the descriptors of sd_listen_fds(3), from 3 on. The process becomes the service with exec(2).
+HAND_OVER = """
+import fcntl, os, sys
+names, given, program = sys.argv[1], [int(text) for text in sys.argv[2].split(",")], sys.argv[3:]
+held = [fcntl.fcntl(one, fcntl.F_DUPFD, 100) for one in given]
+for number, one in enumerate(held, 3):
+    os.dup2(one, number)
+    os.set_inheritable(number, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(held)))
+if names != "-":
+    os.environ["LISTEN_FDNAMES"] = names
+if "WATCHDOG_USEC" in os.environ:
+    os.environ["WATCHDOG_PID"] = str(os.getpid())
+os.execv(program[0], program)
+"""
+
+
+class Activation:
+    """Listens at `folder`/main, `folder`/restricted, and a notification socket, which is a path or an abstract name."""
+
+    def __init__(self, folder, is_abstract=False):
+        self.folder, self.process = pathlib.Path(folder), None
+        self.paths = {name: str(self.folder / name) for name in ["main", "restricted"]}
+        self.listeners = {name: socket.socket(socket.AF_UNIX) for name in self.paths}
+        for name, listener in self.listeners.items():
+            listener.bind(self.paths[name])
+            listener.listen(8)
+        self.heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        name = f"watchword-test/{os.getpid()}/{self.folder.name}" if is_abstract else str(self.folder / "notify")
+        self.heard.bind("\0" + name if is_abstract else name)
+        self.address = "@" + name if is_abstract else name
+
+    def start(self, handed=("main", "restricted"), names="broker:restricted", **environment):
+        given = [self.listeners[name].fileno() for name in handed]
+        self.process = subprocess.Popen(
+            ["/usr/bin/python3", "-c", HAND_OVER, names, ",".join(map(str, given)), program("watchwordd")], pass_fds=given,
+            env={"HOME": str(self.folder), "PATH": os.environ["PATH"], "NOTIFY_SOCKET": self.address, **environment},
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        return self
+
+    def next(self, seconds=30):
+        """Returns the next notification as fields. Watchdog notifications are recorded separately."""
+        while True:
+            assert is_ready(self.heard, seconds), "the service sends no notification"
+            text = self.heard.recv(4096).decode()
+            if text != "WATCHDOG=1":
+                return dict(line.split("=", 1) for line in text.split("\n"))
+
+    def lives(self, seconds=30):
+        while is_ready(self.heard, seconds):
+            if self.heard.recv(4096) == b"WATCHDOG=1":
+                return True
+        return False
+
+    def end(self):
+        if self.process:
+            self.process.kill()
+            self.process.communicate(timeout=30)
+        for one in [*self.listeners.values(), self.heard]:
+            one.close()

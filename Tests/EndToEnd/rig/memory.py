@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import re
 import struct
 import subprocess
 
@@ -22,11 +23,9 @@ def regions(pid):
                 yield start, end, words[5].strip() if len(words) > 5 else "anonymous"
 
 
-def places(pid, secret):
-    """Returns where the process has `secret` in any form: (address, region, form)."""
-    wanted = forms(secret)
-    longest = max(map(len, wanted))
-    found = []
+def blocks(pid, overlap):
+    """Yields the writable memory of a process in blocks: the address, the data, which begins with the end of the block before, and the
+    name of the region."""
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for start, end, name in regions(pid):
             rest = b""
@@ -34,13 +33,15 @@ def places(pid, secret):
                 with contextlib.suppress(OSError, ValueError):
                     memory.seek(offset)
                     data = rest + memory.read(min(BLOCK, end - offset))
-                    for form in wanted:
-                        position = data.find(form)
-                        while position >= 0:
-                            found.append((hex(offset - len(rest) + position), name, form.decode("latin-1")))
-                            position = data.find(form, position + 1)
-                    rest = data[-longest:]
-    return sorted(set(found))
+                    yield offset - len(rest), data, name
+                    rest = data[-overlap:]
+
+
+def places(pid, secret):
+    """Returns where the process has `secret` in any form: (address, region, form)."""
+    wanted = forms(secret)
+    return sorted({(hex(address + found.start()), name, form.decode("latin-1")) for address, data, name in blocks(pid, max(map(len, wanted)))
+                   for form in wanted for found in re.finditer(re.escape(form), data)})
 
 
 class Tracer:
@@ -103,17 +104,7 @@ class Scanner:
         self.library.prepare(self.windows, ctypes.c_size_t(len(windows)))
 
     def places(self, pid):
-        found = set()
-        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-            for start, end, name in regions(pid):
-                rest = b""
-                for offset in range(start, end, BLOCK):
-                    with contextlib.suppress(OSError, ValueError):
-                        memory.seek(offset)
-                        data = rest + memory.read(min(BLOCK, end - offset))
-                        found |= self._look(data, name)
-                        rest = data[-OVERLAP:]
-        return sorted(found)
+        return sorted(set().union(*(self._look(data, name) for _, data, name in blocks(pid, OVERLAP))))
 
     def _look(self, data, name):
         hits = (ctypes.c_uint64 * 2048)()

@@ -1,14 +1,20 @@
-"""The answers of scripted OAuth servers: correct ones, and those of broken and hostile servers.
+"""The base of scripted OAuth servers, with DPoP (RFC 9449), and answers: correct ones, and those of broken and hostile servers.
 
 An answer is what a handler of rig.scripted returns, or a function that returns it for a request."""
 import contextlib
-import dataclasses
 import email.utils
+import hashlib
 import json
+import secrets
 import threading
 import time
 import traceback
+import types
 import urllib.parse
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.utils import base64url_encode
 
 from .bodies import eventually
 from .scripted import CLOSE, response
@@ -18,9 +24,9 @@ from .tls import TlsServer
 SILENT = None
 
 
-def dated(status, body=b"", *headers, offset=0):
-    """A response with `Date`, `offset` seconds from now."""
-    return response(status, body, "Date: " + email.utils.formatdate(time.time() + offset, usegmt=True), *headers)
+def dated(status, body=b"", *headers):
+    """A response with `Date`."""
+    return response(status, body, "Date: " + email.utils.formatdate(usegmt=True), *headers)
 
 
 def json_answer(status, value, *headers):
@@ -80,14 +86,6 @@ class Refusal(Exception):
         self.code, self.description = code, description
 
 
-@dataclasses.dataclass
-class _Fault:
-    place: str
-    answer: object
-    times: int | None
-    grant: str | None
-
-
 class Site(TlsServer):
     """A server on a loopback port of its own, with http, or with https if `certificates` (of the fixture) is given.
 
@@ -99,7 +97,7 @@ class Site(TlsServer):
     PARALLEL = False
 
     def __init__(self, certificates=None):
-        self.turn, self.problems, self._faults, self._holds = threading.RLock(), [], [], []
+        self.turn, self.problems, self.proofs, self._faults, self._holds = threading.RLock(), [], Proofs(), [], []
         super().__init__(certificates, handler=self._handle)
 
     def config(self, **changes):
@@ -107,6 +105,10 @@ class Site(TlsServer):
         assert set(changes) <= set(vars(self.settings)), f"unknown settings: {changes}"
         vars(self.settings).update(changes)
         return self
+
+    def new_dpop_nonce(self):
+        """Requires this nonce in proofs from now on; returns it. Resources have nonces of their own."""
+        return self.proofs.new_nonce()
 
     def _place(self, request):
         return request.path
@@ -129,7 +131,7 @@ class Site(TlsServer):
     def fail(self, place, answer, times=None, grant=None):
         """Answers the next requests to `place` (`times`, or all) with `answer` of rig.oauth_answers. With `grant`, only token
         requests with this `grant_type`."""
-        self._faults.append(_Fault(place, answer, times, grant))
+        self._faults.append(types.SimpleNamespace(place=place, answer=answer, times=times, grant=grant))
 
     def refuse(self, place, code, times=None, grant=None, description=None):
         """Like `fail`, with an OAuth error: at /authorize as a redirect, elsewhere as JSON."""
@@ -173,3 +175,84 @@ class Site(TlsServer):
         except Exception:
             self.problems.append(traceback.format_exc())
             return response(500, b"the rig failed")
+
+
+ES256 = jwt.algorithms.get_default_algorithms()["ES256"]
+
+
+def encoded(data):
+    return base64url_encode(data if isinstance(data, bytes) else json.dumps(data).encode()).decode()
+
+
+def signed(header, claims, key):
+    """A JWS with ES256 (RFC 7518 section 3.4), also with a header that is wrong."""
+    text = f"{encoded(header)}.{encoded(claims)}"
+    return f"{text}.{encoded(ES256.sign(text.encode(), key))}"
+
+
+def thumbprint(jwk):
+    """RFC 7638."""
+    members = {name: jwk[name] for name in ("crv", "kty", "x", "y")}
+    return encoded(hashlib.sha256(json.dumps(members, separators=(",", ":")).encode()).digest())
+
+
+def hash_of(text):
+    return encoded(hashlib.sha256(text.encode()).digest())
+
+
+class Proofs:
+    """Checks proofs as RFC 9449 section 4.3 demands. `seen` are the `jti` of all correct proofs."""
+
+    def __init__(self):
+        self.nonce, self.seen = None, set()
+
+    def new_nonce(self):
+        """Requires a new nonce from now on; a proof with the previous one is refused with `use_dpop_nonce`."""
+        self.nonce = secrets.token_urlsafe(12)
+        return self.nonce
+
+    def fields(self):
+        """The field with the nonce, if one is required."""
+        return [f"DPoP-Nonce: {self.nonce}"] if self.nonce else []
+
+    def check(self, request, url, token=None):
+        """Returns the thumbprint of the key of the request's proof, or None without a proof. With `token`, demands its hash."""
+        values = [value for name, value in request.headers if name.lower() == "dpop"]
+        if not values:
+            return None
+        try:
+            jwk = jwt.get_unverified_header(values[0])["jwk"]
+            proof = jwt.api_jwt.decode_complete(values[0], ES256.from_jwk(json.dumps(jwk)), ["ES256"], {"verify_iat": False})
+            claims = proof["payload"]
+            demands = {
+                "more than one proof": len(values) == 1, "another curve": jwk["crv"] == "P-256",
+                "a private key": not {"d", "k"} & set(jwk), "another type": proof["header"]["typ"] == "dpop+jwt",
+                f"for {claims} and not {request.method} {url}": (claims["htm"], claims["htu"]) == (request.method, url),
+                "iat is not now": abs(claims["iat"] - time.time()) <= 60, "jti was used before": claims["jti"] not in self.seen,
+                "ath is not the hash of the token": token is None or claims["ath"] == hash_of(token)}
+        except (KeyError, TypeError, ValueError, AttributeError, jwt.PyJWTError) as problem:
+            raise Refusal("invalid_dpop_proof", f"{type(problem).__name__}: {problem}") from None
+        if broken := [why for why, holds in demands.items() if not holds]:
+            raise Refusal("invalid_dpop_proof", ", ".join(broken))
+        if self.nonce and claims.get("nonce") != self.nonce:
+            raise Refusal("use_dpop_nonce", "the nonce is not the current one")
+        self.seen.add(claims["jti"])
+        return thumbprint(jwk)
+
+
+class Prover:
+    """A client's key. `proof(...)` makes a proof; `changes` are claims that are different, None for those that are missing."""
+
+    def __init__(self):
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        numbers = self.key.public_key().public_numbers()
+        places = {name: encoded(value.to_bytes(32, "big")) for name, value in [("x", numbers.x), ("y", numbers.y)]}
+        self.jwk = {"kty": "EC", "crv": "P-256", **places}
+        self.thumbprint = thumbprint(self.jwk)
+
+    def proof(self, method, url, token=None, nonce=None, header=None, **changes):
+        address = urllib.parse.urlsplit(url)
+        claims = {"htm": method, "htu": address._replace(query="", fragment="").geturl(), "iat": int(time.time()),
+                  "jti": secrets.token_urlsafe(16), "ath": token and hash_of(token), "nonce": nonce, **changes}
+        return signed({"typ": "dpop+jwt", "alg": "ES256", "jwk": self.jwk, **(header or {})},
+                      {name: value for name, value in claims.items() if value is not None}, self.key)

@@ -4,7 +4,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import time
 
 from . import audit
@@ -15,7 +14,9 @@ from .forwarding import ForwardProxy, Socks5Server
 from .scripted import DigestCheck, basic, basic_server, response
 from .subjects import Consenter, sandboxed
 from .terminal import Terminal
+from .servers import written
 from .tls import TlsServer
+from .waiting import output
 
 HOSTS = ["intranet.example", "backup.example", "git.example.com", "example.org", "gate.example"]
 PROMPT = re.compile(rb"(User|Password|[Pp]assphrase|Repeat it)[^\n]*: ?$")
@@ -57,9 +58,8 @@ class Sites:
 def make_repository(folder):
     """A repository for git's oldest way to fetch, which needs only a server of files."""
     author = {f"GIT_{who}_{what}": "x@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    subprocess.run(
-        ["bash", "-ec", "git init -q --bare -b main . && git update-ref refs/heads/main $(git commit-tree -m first $(git mktree </dev/null))"
-         " && git update-server-info"], cwd=folder, env={**os.environ, **author}, check=True, capture_output=True)
+    output("bash", "-ec", "git init -q --bare -b main . && git update-ref refs/heads/main $(git commit-tree -m first $(git mktree </dev/null))"
+           " && git update-server-info", cwd=folder, env={**os.environ, **author})
 
 
 class Office:
@@ -102,7 +102,7 @@ class Office:
 
     @staticmethod
     def _write(file, text, mode=0o600):
-        file.write_text(text)
+        written(file.parent, {file.name: text})
         file.chmod(mode)
 
     def _redirect(self, request):

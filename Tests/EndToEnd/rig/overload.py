@@ -1,28 +1,22 @@
 """Clients that misbehave, and measurements of their effect on other clients."""
 import contextlib
 import json
-import socket
 import statistics
 import threading
 import time
 
+from .client import connected, lines_of
+
 
 def line(method, params=None, number=None):
-    message = {"jsonrpc": "2.0", **({} if number is None else {"id": number}), "method": method, "params": params or {}}
-    return json.dumps(message).encode() + b"\n"
+    return lines_of({**({} if number is None else {"id": number}), "method": method, "params": params or {}})
 
 
 class Raw:
     """A connection that reads only when it is told to."""
 
     def __init__(self, path, receive_buffer=None):
-        self.socket = socket.socket(socket.AF_UNIX)
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(20)
-        self.socket.connect(path)
-        self.sent = 0
-        self.is_over = threading.Event()
+        self.socket, self.sent, self.is_over = connected(path, 20, receive_buffer), 0, threading.Event()
 
     def send(self, data, seconds=30):
         self.socket.settimeout(seconds)

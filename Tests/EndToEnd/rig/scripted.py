@@ -171,14 +171,8 @@ def basic(user, password):
 
 
 def basic_server(user, password, realm="Staff", body=b"welcome"):
-    right = basic(user, password)
-
-    def handle(request):
-        if request.authorization == right:
-            return response(200, body)
-        return response(401, b"please log in", f'WWW-Authenticate: Basic realm="{realm}"')
-
-    return ScriptedServer(handle)
+    right, refusal = basic(user, password), response(401, b"please log in", f'WWW-Authenticate: Basic realm="{realm}"')
+    return ScriptedServer(lambda request: response(200, body) if request.authorization == right else refusal)
 
 
 class DigestCheck:

@@ -6,6 +6,7 @@ import socket
 import threading
 
 from .broker import program
+from .client import lines_of
 from .scripted import end_listening
 from .terminal import Terminal
 
@@ -14,7 +15,7 @@ OK = {"status": 200, "httpVersion": "1.1", "headers": [], "body": {"type": "stri
 
 def send(connection, *messages):
     with contextlib.suppress(BrokenPipeError):  # the client has ended
-        connection.sendall(b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in messages))
+        connection.sendall(lines_of(*messages))
 
 
 class Listening:
@@ -39,12 +40,12 @@ class Listening:
                 if self.take(connection, json.loads(line)) is False:
                     return
 
-    def request(self, method, params):
+    def send(self, method, params):
         """Sends a request on the last connection."""
         self.last, self.asked = self.last + 1, params
         send(self.connection, {"id": self.last, "method": method, "params": params})
 
-    def withdraw_request(self, reason):
+    def withdraw(self, reason="answered"):
         """Withdraws the last request, a challenge, as the broker does: both messages at once."""
         told = {"challengeId": self.asked["challengeId"], "fetchId": self.asked["fetchId"], "reason": reason}
         send(self.connection, {"method": "$/cancelRequest", "params": {"id": self.last}}, {"method": "auth/cancelled", "params": told})
@@ -76,16 +77,8 @@ class ScriptedBroker(Listening):
 
     def ask(self, method, params):
         """Sends a request of the broker; returns the client's reply."""
-        self.request(method, params)
+        self.send(method, params)
         return self.replied(json.loads(self.file.readline()))
-
-    def send(self, method, params):
-        """Sends a request of the broker, whose reply `ask` would wait for."""
-        self.request(method, params)
-
-    def withdraw(self, challenge, reason):
-        self.asked = challenge
-        self.withdraw_request(reason)
 
     def _accept(self):
         """The second connection is accepted during the fetch."""
@@ -133,10 +126,7 @@ class AgentBroker(Listening):
             send(connection, {"id": message["id"], "result": {}})
 
     def ask(self, params):
-        self.request("auth/challenge", params)
-
-    def withdraw(self, reason="answered"):
-        self.withdraw_request(reason)
+        self.send("auth/challenge", params)
 
     def answer(self):
         """Waits for the reply to the last challenge; returns its result or error."""

@@ -54,21 +54,12 @@ class Observation:
 
 def shown(request, ignored):
     """Returns a request in a comparable form: without the order of its fields, and without what `ignored` matches."""
-    body, target = request.body, request.target
     found = re.search(r"boundary=(\S+)", request.header("Content-Type") or "")
-    boundary = found.group(1) if found else None
-    fields = []
-    for name, value in request.headers:
-        name, value = name.lower(), value.strip()
-        if boundary:
-            value = value.replace(boundary, "BOUNDARY")
-        if name == "content-length" and boundary:
-            value = "N"
-        if not any(rule(name, value) for rule in ignored):
-            fields.append((name, value))
-    if boundary:
-        body = body.replace(boundary.encode(), b"BOUNDARY")
-    return (request.method, target, request.version, sorted(fields), body)
+    boundary = found[1] if found else "\0"
+    fields = [(name.lower(), "N" if found and name.lower() == "content-length" else value.strip().replace(boundary, "BOUNDARY"))
+              for name, value in request.headers]
+    fields = sorted(field for field in fields if not any(rule(*field) for rule in ignored))
+    return (request.method, request.target, request.version, fields, request.body.replace(boundary.encode(), b"BOUNDARY"))
 
 
 def run(command, situation, server, environment):
@@ -169,8 +160,7 @@ def digest(*fields, stale=False):
     def handle(request):
         if request.authorization and not stale:
             return reply(200, b"welcome\n", *fields)
-        more = ", stale=true" if request.authorization else ""
-        challenge = f'WWW-Authenticate: Digest realm="R", nonce="{next(nonces)}", qop="auth"{more}'
+        challenge = f'WWW-Authenticate: Digest realm="R", nonce="{next(nonces)}", qop="auth"' + ", stale=true" * bool(request.authorization)
         return reply(401, b"log in\n", challenge, reason="Unauthorized")
     return handle
 

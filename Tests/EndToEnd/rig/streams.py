@@ -1,4 +1,10 @@
-"""A scripted server with slow bodies, which counts how much of them it could send."""
+"""Scripted servers for bodies: slow ones, large uploads, and responses that are cut at a byte that is set for each fetch.
+
+A fetch that is cut is identified by the number in its path and in its realms, `/00042/page` and "r00042". Each has passwords of its own,
+so that a password sent with the request of another fetch is detected.
+"""
+import collections
+import contextlib
 import hashlib
 import os
 import re
@@ -8,7 +14,9 @@ import time
 import zlib
 
 from . import scripted
-from .scripted import Request, ScriptedServer, response
+from .forwarding import ForwardProxy
+from .scripted import DigestCheck, Request, ScriptedServer, basic, head_from, reset_at_close, response
+from .tls import TlsServer
 
 BLOCK = os.urandom(1 << 20)
 
@@ -17,11 +25,10 @@ def head(status=200, *headers, length=None):
     return response(status, b"", *headers, length=length)
 
 
-def repeated(count, block=BLOCK):
+def repeated(count):
     """Yields the head and the blocks of a response of `count` blocks."""
-    yield head(length=count * len(block))
-    for _ in range(count):
-        yield block
+    yield head(length=count * len(BLOCK))
+    yield from [BLOCK] * count
 
 
 def chunked(parts):
@@ -107,10 +114,10 @@ class UploadServer(ScriptedServer):
         self.is_late, self.bodies, self.refused = is_late, [], 0
 
     def _serve(self, connection, number):
-        file = connection.makefile("rb")
-        try:
-            while head := self._head(file):
-                request = Request(number, head, b"")
+        with contextlib.suppress(OSError, ValueError), connection, connection.makefile("rb") as file:
+            while re.match(rb"[A-Z]+( |$)", file.peek(8)):  # and no bytes of a body
+                head = head_from(file)
+                request = Request(number, head.removesuffix(b"\r\n"), b"")
                 with self.lock:
                     self.wire += head
                     self.requests.append(request)
@@ -123,28 +130,17 @@ class UploadServer(ScriptedServer):
                     continue
                 if is_announced:
                     connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-                self._take(file, request)
+                count, digest = request.received = self._take(file, request)
+                if count:
+                    with self.lock:
+                        self.bodies.append((count, digest, request.authorization is not None))
                 if self._answer(connection, request, answer):
                     return
-        except (OSError, ValueError):
-            pass
-        finally:
-            connection.close()
 
     def _answer(self, connection, request, answer):
         """Responds after the body, of which `request.received` is the size and the SHA-256. Returns whether the connection ends."""
         connection.sendall(answer)
         return False
-
-    def _head(self, file):
-        head = b""
-        while line := file.readline(1 << 16):
-            if line == b"\r\n":
-                return head
-            if not head and not re.match(rb"[A-Z]+ ", line):
-                raise ValueError("bytes of a body instead of a request line")
-            head += line
-        return b""
 
     def _take(self, file, request):
         digest, count = hashlib.sha256(), 0
@@ -158,7 +154,114 @@ class UploadServer(ScriptedServer):
                 left = int(file.readline(), 16)
         if is_chunked:
             file.readline()
-        request.received = (count, digest.hexdigest())
-        if count:
-            with self.lock:
-                self.bodies.append((count, digest.hexdigest(), request.authorization is not None))
+        return count, digest.hexdigest()
+
+
+# The response that is cut (its status, or "tunnel": all that passes through the proxy after CONNECT), the number of bytes
+# before the cut, and whether the connection is then reset instead of closed.
+Cut = collections.namedtuple("Cut", "what at resets", defaults=(False,))
+
+
+class Line:
+    """A connection on which only `left` more bytes are sent."""
+
+    def __init__(self, connection, left, resets):
+        self.connection, self.left, self.resets, self.said = connection, left, resets, 0
+
+    def sendall(self, data):
+        self.said += len(data)
+        self.connection.sendall(data[:self.left])
+        self.left -= min(len(data), self.left)
+        if self.left == 0:
+            if self.resets:
+                reset_at_close(self.connection)
+                # close(2) alone would wait for the thread that reads from the connection.
+                self.connection.shutdown(socket.SHUT_RD)
+                self.connection.close()
+            raise OSError("the connection was cut")
+
+    def __getattr__(self, name):
+        return getattr(self.connection, name)
+
+
+def number_of(request):
+    """Returns the number in a request to a server, or to a proxy, where CONNECT contains it in the host."""
+    return int(re.search(r"[/s](0\d{4})", request.target).group(1))
+
+
+class Dying:
+    """A mixin for ScriptedServer; `cuts` are the cuts by number."""
+
+    def __init__(self, *words, **more):
+        self.cuts, self.lines = {}, {}
+        super().__init__(*words, **more)
+
+    @property
+    def lengths(self):
+        """The lengths of the responses to the last fetch that was not cut."""
+        return {what: line.said for what, line in self.lines.items()}
+
+    def what(self, request):
+        return 200 if request.authorization else 401
+
+    def _respond(self, connection, request, early):
+        what, cut = self.what(request), self.cuts.get(number_of(request))
+        is_cut = cut and cut.what == what
+        line = Line(connection, cut.at, cut.resets) if is_cut else Line(connection, 1 << 30, False)
+        if not cut:
+            self.lines[what] = line
+        return super()._respond(line, request, early) or is_cut
+
+
+class Passwords:
+    """A password for each number."""
+
+    def __init__(self, secret):
+        self.secret = secret
+
+    def __call__(self, number):
+        return f"{self.secret}.{number:05}"
+
+    def check(self, scheme, chunks=False):
+        """Returns the handler of a server that requires the password of each fetch."""
+        digests = {}
+
+        def handle(request):
+            number = number_of(request)
+            body = b"page %05d" % number
+            if scheme == "Digest":
+                return digests.setdefault(number, DigestCheck(
+                    "bob", self(number), f"r{number:05}", body=body, proof="right", domain=f"/{number:05}/"))(request)
+            if request.authorization != basic("bob", self(number)):
+                return response(401, b"please log in", f'WWW-Authenticate: Basic realm="r{number:05}"')
+            if chunks:
+                return b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npage\r\n6\r\n %05d\r\n0\r\n\r\n" % number
+            return response(200, body)
+
+        return handle
+
+
+class DyingServer(Dying, ScriptedServer):
+    pass
+
+
+class DyingTlsServer(Dying, TlsServer):
+    pass
+
+
+class DyingProxy(Dying, ForwardProxy):
+    """A proxy that requires a password with 407, and forwards requests."""
+
+    def __init__(self, passwords):
+        def check(request):
+            number = number_of(request)
+            if request.header("Proxy-Authorization") == basic("pat", passwords(number)):
+                return None
+            return response(407, b"who are you?", f'Proxy-Authenticate: Basic realm="g{number:05}"')
+
+        super().__init__(check)
+
+    def what(self, request):
+        if not request.header("Proxy-Authorization"):
+            return 407
+        return "tunnel" if request.method == "CONNECT" else super().what(request)

@@ -1,4 +1,5 @@
 """Clients in other processes: in a sandbox, under another name, as another user; and an agent that consents."""
+import contextlib
 import json
 import os
 import pathlib
@@ -8,7 +9,7 @@ import subprocess
 import tempfile
 import textwrap
 
-from .client import Client
+from .client import Client, connected, lines_of
 from .scripted import reset_at_close
 from .waiting import is_ready
 
@@ -38,7 +39,7 @@ class Relay:
         self.number, self.buffer = 0, b""
 
     def send(self, message):
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.write(lines_of(message))
 
     def read(self, seconds=30):
         while b"\n" not in self.buffer:
@@ -70,17 +71,14 @@ class Consenter(Client):
     def __init__(self, path, allow="no"):
         self.allow, self.asked = allow, []
         super().__init__(path, delivery=None)
+        self.takes["auth/confirm"] = self._confirm
         assert "result" in self.call("agent/register", {"name": "desk", "asksConfirm": True, "methods": ["clientCertificate"]})
 
-    def _take(self, message):
-        if isinstance(message, dict) and message.get("method") == "auth/confirm":
-            self.messages.append(("broker", message))
-            self.asked.append(message["params"])
-            allow = self.allow(message["params"]) if callable(self.allow) else self.allow
-            if allow is not None:
-                self.reply(message, {"allow": allow})
-            return
-        super()._take(message)
+    def _confirm(self, message):
+        self.asked.append(message["params"])
+        allow = self.allow(message["params"]) if callable(self.allow) else self.allow
+        if allow is not None:
+            self.reply(message, {"allow": allow})
 
 
 def flatpak(application="org.example.Maps", instance="17"):
@@ -112,12 +110,8 @@ def let_others_reach(folder):
             one.chmod(one.stat().st_mode | 0o055)
 
 
-#: The time limit for a prompt that is expected.
-WAIT_SECONDS = 30
-
-
 class PromptAgent:
-    """A client of the broker that is registered as an agent for prompts, and that records them."""
+    """A scripted agent for the prompts of programs (`auth/prompt`), which records them."""
 
     def __init__(self, client, **more):
         self.client = client
@@ -126,21 +120,15 @@ class PromptAgent:
 
     def next(self, method="auth/prompt"):
         """Returns the next request or notification of this method."""
-        while True:
-            message = self.client.notifications.get(timeout=WAIT_SECONDS)
-            if message["method"] == method:
-                return message
+        return next(message for message in iter(lambda: self.client.notifications.get(timeout=30), None) if message["method"] == method)
 
     def asked(self):
         """Returns the prompts that have arrived and were not taken yet."""
         found = []
-        while True:
-            try:
-                message = self.client.notifications.get_nowait()
-            except queue.Empty:
-                return found
-            if message["method"] == "auth/prompt":
-                found.append(message)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                found.append(self.client.notifications.get_nowait())
+        return [message for message in found if message["method"] == "auth/prompt"]
 
     def answer(self, prompt, value):
         self.client.reply(prompt, {"action": "answer", "value": value})
@@ -164,16 +152,13 @@ class DyingClient:
     def __init__(self, path, way, *urls, subscription=None, **params):
         self.way = way
         calls = [("auth/subscribe", {"mode": "everything", **(subscription or {})}), *(("fetch/run", {"url": url, **params}) for url in urls)]
-        text = b"".join(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
-                        for number, (method, params) in enumerate(calls))
+        text = lines_of(*({"id": number, "method": method, "params": params} for number, (method, params) in enumerate(calls)))
         if way == "kill":
             self.process = Relay(path).process
             self.process.stdin.write(text)
             self.lines = self.process.stdout
         else:
-            self.socket = socket.socket(socket.AF_UNIX)
-            self.socket.settimeout(30)
-            self.socket.connect(path)
+            self.socket = connected(path, 30)
             self.socket.sendall(text)
             self.lines = self.socket.makefile("rb")
 

@@ -33,14 +33,14 @@ class Terminal:
             self.type(line + "\n")
 
     def _read(self, seconds):
-        if is_ready(self.terminal, seconds):
-            try:
-                data = os.read(self.terminal, 4096)
-            except OSError:
-                return False
-            self.shown += data
-            return bool(data)
-        return True
+        if not is_ready(self.terminal, seconds):
+            return True
+        try:
+            data = os.read(self.terminal, 4096)
+        except OSError:
+            return False
+        self.shown += data
+        return bool(data)
 
     def type(self, text):
         os.write(self.terminal, text.encode("utf-8", "surrogateescape"))

@@ -34,9 +34,11 @@ def request(url, method="GET", headers=None, body=None, host=None, authority=Non
     list of pairs; `host` replaces the field Host; `authority` is the file of a certificate authority to trust."""
     parts = urllib.parse.urlsplit(url)
     assert parts.hostname in ("127.0.0.1", "localhost", "::1"), f"{url} is not on this machine"
-    is_secure = parts.scheme == "https"
-    kind, more = (http.client.HTTPSConnection, {"context": ssl.create_default_context(cafile=authority)}) if is_secure else (http.client.HTTPConnection, {})
-    with contextlib.closing(kind(parts.netloc, timeout=60, **more)) as connection:
+    if parts.scheme == "https":
+        connection = http.client.HTTPSConnection(parts.netloc, timeout=60, context=ssl.create_default_context(cafile=authority))
+    else:
+        connection = http.client.HTTPConnection(parts.netloc, timeout=60)
+    with contextlib.closing(connection):
         connection.putrequest(method, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), skip_host=True, skip_accept_encoding=True)
         connection.putheader("Host", parts.netloc if host is None else host)
         for name, value in headers.items() if isinstance(headers, dict) else headers or ():

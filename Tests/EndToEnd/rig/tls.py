@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from .authority import Authority, self_signed
 from .scripted import ScriptedServer, response
 from .servers import INSTALL, Server, find, free_port, nginx_command, publish
+from .waiting import output
 
 PASSPHRASE = "open sesame"
 
@@ -61,7 +62,7 @@ class TlsServer(ScriptedServer):
     names of the clients by connection. With `first`, every connection is closed after one response, so that each request shows
     the current certificate. `alpn` are the protocols that it negotiates.
     """
-    alpn = ()
+    alpn, verify_mode = (), ssl.CERT_REQUIRED
 
     def __init__(self, certificates, leaf="good", handler=lambda request: response(200, b"secure page\n"),
                  client_authority=None, minimum=ssl.TLSVersion.TLSv1_2, maximum=ssl.TLSVersion.TLSv1_3, first=False):
@@ -79,7 +80,7 @@ class TlsServer(ScriptedServer):
         if self.alpn:
             context.set_alpn_protocols(self.alpn)
         if self.client_authority:
-            context.verify_mode = ssl.CERT_REQUIRED
+            context.verify_mode = self.verify_mode
             context.load_verify_locations(self.client_authority)
         return context
 
@@ -123,10 +124,7 @@ def client_certificate_nginx(folder, certificates, verify="on", protocols="TLSv1
 class BreakingOff(TlsServer):
     """Requests a certificate, continues without one, and closes the connection after each request without a response."""
 
-    def _context(self):
-        context = super()._context()
-        context.verify_mode = ssl.CERT_OPTIONAL
-        return context
+    verify_mode = ssl.CERT_OPTIONAL
 
     def _respond(self, connection, request, early):
         return True
@@ -165,11 +163,8 @@ class Token:
         self.key_url = f"pkcs11:token={label};object={name};type=private"
 
     def _tool(self, *words):
-        done = subprocess.run(
-            [find("pkcs11-tool"), "--module", MODULE, *words], env={**os.environ, **self.environment, **self._secrets},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return output(find("pkcs11-tool"), "--module", MODULE, *words, env={**os.environ, **self.environment, **self._secrets},
+                      stdin=subprocess.DEVNULL)
 
     def objects(self):
         return self._tool("--token-label", self.label, "--login", "--pin", "env:TOKEN_PIN", "--list-objects")

@@ -1,4 +1,5 @@
-"""glewlwyd, Debian's OAuth 2 and OpenID Connect server, with the user ann, and what ann does there without a browser."""
+"""Real servers of OAuth: glewlwyd, of Debian, with the user ann and what ann does there without a browser; an OpenID Connect mock; and the
+token service of a container registry."""
 import contextlib
 import gzip
 import json
@@ -7,6 +8,7 @@ import pathlib
 import re
 import shutil
 import sqlite3
+import sys
 import types
 import urllib.parse
 
@@ -15,8 +17,10 @@ import requests
 
 from . import tiny_browser
 from .authority import Pair, new_key
+from .field_servers import Registry
 from .forwarding import forwarded
-from .oauth_answers import Site
+from .oauth_answers import Site, json_answer
+from .scripted import basic
 from .servers import INSTALL, Server, find, free_port
 
 WEBAPP, TEMPLATE = "/usr/share/glewlwyd/webapp", "/usr/share/glewlwyd/templates/config.json"
@@ -67,10 +71,9 @@ class Session(requests.Session):
 
 
 class Glewlwyd(Site):
-    """The server, behind a site that forwards to it, records, and fails as a test wants; and its clients: "watchword", public, with the
-    redirect URI http://127.0.0.1:PORT/callback, where PORT is `redirect_port`; and "robot", confidential with `secret`, for client
-    credentials. `access_token_duration` is in seconds.
-    """
+    """The server, behind a site that forwards to it, records, and fails as a test wants; and its clients: "watchword",
+    public, with the redirect URI http://127.0.0.1:PORT/callback, where PORT is `redirect_port`; and "robot",
+    confidential with `secret`, for client credentials. `access_token_duration` is in seconds."""
 
     USER, PASSWORD = "ann", "annspassword"
     PARALLEL = True
@@ -205,3 +208,90 @@ class Glewlwyd(Site):
         audience = claims.get("aud", [])
         return types.SimpleNamespace(scopes=claims["scope"].split(), resources=[audience] if isinstance(audience, str) else audience,
                                      jkt=(claims.get("cnf") or {}).get("jkt"))
+
+
+PACKAGES = pathlib.Path(__file__).resolve().parents[3] / ".build-oidc"
+
+
+#: Its own command needs a newer websockets than Debian's.
+PROGRAM = """
+import datetime, json, sys
+from oidc_provider_mock import User, app
+port, user, seconds = json.loads(sys.argv[1])
+lifetime = datetime.timedelta(seconds=seconds)
+app(access_token_max_age=lifetime, user_claims=[User(sub=user, claims={"email": user})]).run("127.0.0.1", port)
+"""
+
+
+class OIDCMock(Server):
+    """The server, whose issuer is its URL. Its clients need a secret, which it does not check, and it verifies no PKCE.
+    `expires_in` is the lifetime of the access tokens in seconds."""
+
+    USER = "ann"
+
+    def __init__(self, folder, expires_in):
+        assert PACKAGES.exists(), f"oidc-provider-mock is missing; run {INSTALL}"
+        port = free_port()
+        self.url = self.issuer = f"http://127.0.0.1:{port}"
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(folder), "AUTHLIB_INSECURE_TRANSPORT": "1"}
+        super().__init__([sys.executable, "-c", PROGRAM, json.dumps([port, self.USER, expires_in])],
+                         port, pathlib.Path(folder) / "oidc.log", cwd=folder, env=environment)
+
+    def endpoint(self, name):
+        """Returns the URL of `userinfo` and so on."""
+        return json.loads(tiny_browser.request(self.url + "/.well-known/openid-configuration").body)[f"{name}_endpoint"]
+
+    def approve(self, url):
+        """Logs in at the URL of an authorization request, and follows the redirect; returns the program's page."""
+        form = urllib.parse.urlencode({"sub": self.USER}).encode()
+        page = tiny_browser.request(url, "POST", {"Content-Type": "application/x-www-form-urlencoded"}, form)
+        return tiny_browser.request(page.location)
+
+    def revoke_all(self):
+        """Revokes all tokens of the user."""
+        page = tiny_browser.request(f"{self.url}/users/{self.USER}/revoke-tokens", "POST", body=b"")
+        assert page.status in (200, 204), (page.status, page.body)
+
+    def token_requests(self):
+        """Returns how many requests for a token were answered."""
+        return self.output_path.read_text().count('"POST /oauth2/token ')
+
+
+class TokenService(Site):
+    """Issues tokens at /token: without a login for pulling, with Basic for everything.
+
+    `registry` is a docker-registry that accepts them. `asked` are triples of user, service and scopes for each token request.
+    """
+
+    def __init__(self, folder, users):
+        self.users, self.asked, self._issued = users, [], []
+        super().__init__()
+        self.registry = Registry(pathlib.Path(folder), self.url + "/token")
+        self.resources = [self.registry]
+
+    def stop(self):
+        self.registry.stop()
+
+    def issued_secrets(self):
+        """Returns the values of all tokens, which the registry may receive."""
+        return dict.fromkeys(self._issued, True)
+
+    def _answer(self, request):
+        if request.path != "/token" or request.method != "GET":
+            return json_answer(404, {"errors": [{"code": "NOT_FOUND"}]})
+        said, user = request.authorization or "", ""
+        if said:
+            user = next((user for user, password in self.users.items() if said == basic(user, password)), None)
+            if user is None:
+                value = {"errors": [{"code": "UNAUTHORIZED", "message": "authentication required"}]}
+                return json_answer(401, value, 'WWW-Authenticate: Basic realm="token service"')
+        service = request.query.get("service")
+        scopes = [scope for name, value in request.query_pairs if name == "scope" for scope in value.split()]
+        self.asked.append((user, service, scopes))
+        granted = []
+        for scope in scopes:
+            head, _, actions = scope.rpartition(":")
+            granted.append(f"{head}:" + ",".join(one for one in actions.split(",") if user or one == "pull"))
+        token = self.registry.token(*granted, user=user, lifetime=60, audience=service or "")
+        self._issued.append(token)
+        return json_answer(200, {"token": token, "access_token": token, "expires_in": 60})
