@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from rig.activation import Activation
+from rig.manager import Activation
 from rig.client import Client
 
 

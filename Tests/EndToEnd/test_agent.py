@@ -12,10 +12,9 @@ import time
 import pytest
 
 from rig import schemas
-from rig.agents import RunningAgent, askpass
 from rig.bodies import eventually
 from rig.broker import ROOT, program
-from rig.desktop import AGENT
+from rig.desktop import AGENT, RunningAgent, askpass
 from rig.subjects import let_others_reach
 
 sys.path.insert(0, str(ROOT / "contrib" / "agent"))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rig import softhsm
+from rig import tls
 from rig.broker import ROOT
 from test_client_certificates import with_token
 
@@ -165,7 +165,7 @@ def listed(token, *words):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("module", [[], [softhsm.MODULE]], ids=["registered", "named"])
+@pytest.mark.parametrize("module", [[], [tls.MODULE]], ids=["registered", "named"])
 def test_certificates_on_a_token_are_listed_without_a_pin(token, module):
     """With p11-kit's modules; the authorities of the system are not listed."""
     [one] = listed(token, *module)
@@ -182,7 +182,7 @@ def test_the_broker_uses_a_listed_certificate(stage, token, certificates, client
     credential = {"type": "certificate", "certificate": choice.certificate, "privateKey": choice.private_key, "passphrase": token.pin}
     broker = with_token(stage.broker("--ca-file", str(certificates / "ca.pem")), token)
     client = stage.client(answer=lambda challenge: {"action": "credential", "credential": credential}, broker=broker)
-    client.can_authenticate = True
+    client.takes["auth/canAuthenticate"] = lambda asked: client.reply(asked, {"answer": True})
     assert "result" in client.call("auth/subscribe", {"asksCanAuthenticate": True})
     result = client.fetch(f"{server.url}/page.txt")
     assert result.get("result", {}).get("status") == 200, result

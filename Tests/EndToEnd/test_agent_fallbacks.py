@@ -8,9 +8,8 @@ import signal
 
 import pytest
 
-from rig.agents import askpass
 from rig.bodies import eventually
-from rig.desktop import AGENT
+from rig.desktop import AGENT, askpass
 from rig.scripted import ScriptedServer, basic, response
 from rig.terminal import Terminal
 from test_agent_logins import two_logins

@@ -5,9 +5,8 @@ import pytest
 from rig.bodies import eventually
 from rig.keyring import description
 from rig.ntlm import DOMAIN
-from rig.scripted import basic, basic_server
+from rig.scripted import basic, basic_server, bearer_server
 from rig.tls import PASSPHRASE
-from rig.tokens import bearer_server
 from test_agent_windows import ask, asked, started  # noqa: F401
 
 pytestmark = pytest.mark.tier3("windows")

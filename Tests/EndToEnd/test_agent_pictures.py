@@ -5,11 +5,9 @@ import re
 import pytest
 from PIL import Image
 
-from rig import pictures
 from rig.broker import ROOT
 from rig.catalogues import compiled
-from rig.pictures import PICTURES, PO, VARIANTS
-from rig.window_examples import WINDOWS
+from rig.window_examples import PICTURES, PO, VARIANTS, WINDOWS, save, sheet, take
 from test_agent_looks import Shower
 
 PAGE = ROOT / "contrib" / "docs" / "windows.md"
@@ -18,9 +16,9 @@ PAGE = ROOT / "contrib" / "docs" / "windows.md"
 @pytest.mark.tier3("twelve times all windows, about five minutes")
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda one: one.name)
 def test_every_window_is_whole_in_every_variant(tmp_path, variant):
-    taken = pictures.take(tmp_path / "desktop", variant, Shower)
+    taken = take(tmp_path / "desktop", variant, Shower)
     opened = {name: Image.open(path).convert("RGB") for name, (path, _) in taken.items()}
-    pictures.save(pictures.sheet(opened), tmp_path / f"{variant.name}.png")
+    save(sheet(opened), tmp_path / f"{variant.name}.png")
     assert list(taken) == list(WINDOWS)
     for name, (_, window) in taken.items():
         assert (window["cut"], window["outside"]) == ([], []), name

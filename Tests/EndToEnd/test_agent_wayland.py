@@ -3,7 +3,7 @@
 import pytest
 
 from rig.bodies import eventually
-from rig.wayland import WaylandDesktop
+from rig.desktop import WaylandDesktop
 from rig.window_examples import WINDOWS
 from test_agent_looks import Shower
 from test_agent_windows import asked, started  # noqa: F401

@@ -9,9 +9,9 @@ import pytest
 
 from rig import audit
 from rig.bodies import eventually
-from rig.prompt_agents import PromptAgent
+from rig.subjects import PromptAgent
 from rig.servers import free_port
-from rig.sshd import CONFIGURATION
+from rig.manager import SSHD_CONFIGURATION
 from rig.terminal import Shell, Terminal
 from test_bridges import repository, tools  # noqa: F401
 
@@ -221,7 +221,7 @@ def sshd(desk, key):
     """A real sshd that accepts the encrypted key. Returns its port."""
     folder, port = desk.broker.home, free_port()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host")], check=True, stdin=subprocess.DEVNULL)
-    (folder / "sshd_config").write_text(CONFIGURATION.format(port=port, folder=folder, more=f"AuthorizedKeysFile {folder}/key.pub"))
+    (folder / "sshd_config").write_text(SSHD_CONFIGURATION.format(port=port, folder=folder, more=f"AuthorizedKeysFile {folder}/key.pub"))
     os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
     log = folder / "sshd.log"
     with open(log, "wb") as output:

@@ -6,7 +6,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.fixtures import new_password, reachable_folder
-from rig.sudo import SudoUser
+from rig.manager import SudoUser
 from rig.terminal import Terminal
 
 if os.geteuid() != 0:

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from rig import disk, leaks, schemas
+from rig import faults, leaks, schemas
 from rig.audit import clear, events, kinds, lines, numbers, state, wait_for, wait_for_kinds
 from rig.client import password_answer
 from rig.scripted import response
@@ -66,7 +66,7 @@ def test_a_full_disk_stops_no_fetch(stage):
     server, password = stage.protected()
     broker = stage.broker()
     state(broker).mkdir(parents=True)
-    with disk.small(state(broker), "64k"):
+    with faults.small(state(broker), "64k"):
         client = stage.client(answer=lambda params: password_answer("bob", password))
         clear(client, range(1000, 1010))
         wait_for(lambda: len(lines(broker)) == 10)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from rig import uploads
+from rig import streams
 from rig.bodies import Attached, eventually, read_parts
 from rig.overload import Others, Raw, line
 from rig.scripted import response
@@ -171,7 +171,7 @@ def test_slow_clients(stage, others):
 
 def test_copies_of_requests_that_wait(stage, others):
     """Each body may be needed again after a question at another program: 1 MiB of each in memory would be 256 MiB."""
-    server = stage.server(uploads.UploadServer(lambda request: response(401, b"", 'WWW-Authenticate: Basic realm="r"')))
+    server = stage.server(streams.UploadServer(lambda request: response(401, b"", 'WWW-Authenticate: Basic realm="r"')))
     broker, asked = stage.brokers[0], stage.client()
     asked.start("fetch/run", {"url": server.url})
     asked.challenges.get(timeout=10)

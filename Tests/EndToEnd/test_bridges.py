@@ -7,8 +7,7 @@ import pytest
 
 from rig import audit
 from rig.broker import program
-from rig.git_program import Git, install_helper
-from rig.terminal import Shell, Terminal
+from rig.terminal import Git, Shell, Terminal, install_helper
 
 HELPER = os.path.realpath(program("watchword"))
 

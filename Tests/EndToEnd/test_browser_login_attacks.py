@@ -13,7 +13,7 @@ from rig import tiny_browser
 from rig.login_sites import (  # noqa: F401
     Site, client, failure, held_login, is_closed, log_in, logged_in, login_url, own_address, site, started, statuses, stranger)
 from rig.oauth_answers import dated, redirect
-from rig.protected_resource import ProtectedResource
+from rig.authorization_server import ProtectedResource
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 

@@ -5,12 +5,11 @@ import time
 import pytest
 
 from rig import tiny_browser
-from rig.authorization_server import AuthorizationServer
+from rig.authorization_server import AuthorizationServer, ProtectedResource
 from rig.bodies import eventually
 from rig.login_sites import (  # noqa: F401
     Site, client, failure, forgotten, held_login, is_closed, log_in, logged_in, login_url, site, started)
 from rig.oauth_answers import CLOSE, json_answer
-from rig.protected_resource import ProtectedResource
 from rig.scripted import ScriptedServer, response
 from rig.subjects import Consenter
 

@@ -3,13 +3,11 @@ import json
 
 import pytest
 
-from rig import browser_login, tiny_browser
+from rig import browser, tiny_browser
 from rig.bodies import eventually
 from rig.client import password_answer
-from rig.glewlwyd import Glewlwyd
-from rig.oidc_mock import OIDCMock
-from rig.protected_resource import ProtectedResource
-from rig.token_service import TokenService
+from rig.real_oauth import Glewlwyd, OIDCMock, TokenService
+from rig.authorization_server import ProtectedResource
 
 
 @pytest.fixture
@@ -47,7 +45,7 @@ def test_glewlwyd_in_chromium(stage, glewlwyd, resource):
     client = stage.client(broker=configured(stage, resource, glewlwyd, **{"redirect-port": glewlwyd.redirect_port}))
     calls = [start(client, resource.url + "/api") for _ in range(3)]
     login = client.challenges.get(timeout=30)["params"]["login"]
-    address, text = browser_login.log_in(glewlwyd, login["url"])
+    address, text = browser.log_in(glewlwyd, login["url"])
     assert address.startswith(f"http://127.0.0.1:{glewlwyd.redirect_port}/callback?") and "You are logged in" in text
     assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 3
     assert [request.form["grant_type"] for request in glewlwyd.requests_to("/token")].count("authorization_code") == 1

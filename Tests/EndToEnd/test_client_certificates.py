@@ -7,7 +7,7 @@ import ssl
 import subprocess
 
 import pytest
-from rig import softhsm
+from rig import tls
 from rig.forwarding import ForwardProxy
 from rig.tls import PASSPHRASE, BreakingOff, TlsServer
 
@@ -22,7 +22,7 @@ def shown(certificates, certificate="client.pem", key="client.key", **more):
 def asking(stage, broker, reply, mode="classic"):
     asked = []
     client = stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), broker=broker)
-    client.can_authenticate = True
+    client.takes["auth/canAuthenticate"] = lambda asked: client.reply(asked, {"answer": True})
     assert "result" in client.call("auth/subscribe", {"mode": mode, "asksCanAuthenticate": mode == "classic"})
     return client, asked
 
@@ -59,7 +59,7 @@ def locking_token(tmp_path, token):
 
     def make(reports):
         module, tries = tmp_path / "locking.so", tmp_path / "tries"
-        defines = [f'-DMODULE="{softhsm.MODULE}"', f'-DTRIES="{tries}"', f"-DREPORTS={int(reports)}"]
+        defines = [f'-DMODULE="{tls.MODULE}"', f'-DTRIES="{tries}"', f"-DREPORTS={int(reports)}"]
         subprocess.run(["gcc", "-shared", "-fPIC", *defines, "-o", module, source, "-ldl"], check=True)
         return module, lambda: len(tries.read_text().splitlines())
 

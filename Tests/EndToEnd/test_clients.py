@@ -4,8 +4,7 @@ import threading
 
 import pytest
 
-from rig.client_sites import BINARY, LARGE
-from rig.clients import login, site  # noqa: F401
+from rig.clients import BINARY, LARGE, login, site  # noqa: F401
 from rig.languages import LANGUAGES, SCRIPTS, built, shown
 from rig.scripted import basic
 

@@ -14,8 +14,7 @@ import pytest
 import requests
 
 from rig.bodies import eventually
-from rig.client_sites import BINARY, LARGE
-from rig.clients import CLIENTS, login, run, site  # noqa: F401
+from rig.clients import BINARY, CLIENTS, LARGE, login, run, site  # noqa: F401
 from rig.languages import built
 from rig.scripted import response
 from rig.tls import TlsServer

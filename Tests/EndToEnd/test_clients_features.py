@@ -9,8 +9,7 @@ import threading
 import pytest
 
 from rig.bodies import eventually
-from rig.client_sites import LARGE
-from rig.clients import CLIENTS, login, site  # noqa: F401
+from rig.clients import CLIENTS, LARGE, login, site  # noqa: F401
 from rig.languages import built
 from rig.scripted import response
 from rig.terminal import Terminal

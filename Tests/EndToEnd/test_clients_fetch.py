@@ -4,8 +4,7 @@ import json
 import pytest
 
 from rig.bodies import eventually
-from rig.client_sites import LARGE
-from rig.clients import login, site  # noqa: F401
+from rig.clients import LARGE, login, site  # noqa: F401
 from rig.languages import built
 from test_clients_features import PARTS, digest
 

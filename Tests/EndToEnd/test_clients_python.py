@@ -10,8 +10,7 @@ import threading
 import pytest
 
 from rig.bodies import eventually
-from rig.client_sites import BINARY, LARGE
-from rig.clients import CLIENTS, run, scripted, site  # noqa: F401
+from rig.clients import BINARY, CLIENTS, LARGE, run, scripted, site  # noqa: F401
 
 from watchword import (  # noqa: E402
     CANCEL, CONTINUE, DEFAULT, REJECT, BrokerError, BrokerNotRunning, ConnectionClosed, Password, Watchword)

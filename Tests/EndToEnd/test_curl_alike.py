@@ -9,9 +9,10 @@ import zlib
 import pytest
 
 from rig.broker import ROOT, Broker
-from rig.curl_servers import PAGE, answered, chunks, coded, digest, echo, endless, login, page, ranges, raw, redirect, reply, status
-from rig.scripted import response
-from rig.situations import ASPECTS, Situation, observe
+from rig.scripted import RESET, response
+from rig.situations import (
+    ASPECTS, PAGE, Situation, answered, chunks, coded, digest, echo, endless, login, observe, page, ranges, raw, redirect, reply,
+    status)
 from rig.terminal import Shell
 
 S = Situation
@@ -50,7 +51,7 @@ TRANSFER = [
 
 FAILURES = [
     S("empty reply", ["-s", OUT], raw(b"")),
-    S("reset instead of a reply", ["-s", OUT], raw(b"", "reset")),
+    S("reset instead of a reply", ["-s", OUT], raw(b"", RESET)),
     S("not HTTP", ["-s", OUT], raw(b"SSH-2.0-OpenSSH_9.2\r\n")),
     S("not HTTP at length", ["-s", OUT], raw(b"hello, this is not HTTP at all\r\n" * 20)),
     S("HTTP/3 in the status line", ["-s", OUT], raw(b"HTTP/9.9 200 OK\r\n\r\nx")),
@@ -58,7 +59,7 @@ FAILURES = [
     S("ends in the header", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Le"), {"cut-header": ["exit"]}),
     S("ends in the body", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")),
     S("ends in the body, to a file", ["-s", "-o", "out", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), {"incomplete-files": ["files"]}),
-    S("reset in the body", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "reset")),
+    S("reset in the body", ["-s", OUT], raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", RESET)),
     S("bad chunk", ["-s", OUT], chunks(b"zz\r\nabcd\r\n")),
     S("bad second chunk", ["-s", OUT], chunks(b"4\r\nabcd\r\nxyz\r\n")),
     S("chunks end early", ["-s", OUT], chunks(b"4\r\nabcd\r\n")),

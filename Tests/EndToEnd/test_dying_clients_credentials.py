@@ -4,7 +4,7 @@ import json
 import pytest
 from rig import audit
 from rig.bodies import eventually
-from rig.dying_clients import HALF, WHOLLY, DyingClient
+from rig.subjects import HALF, WHOLLY, DyingClient
 from rig.scripted import basic_server
 
 RUNS = 5

@@ -7,7 +7,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.client import password_answer
-from rig.dying import Cut, DyingProxy, DyingServer, DyingTlsServer, Passwords, number_of
+from rig.streams import Cut, DyingProxy, DyingServer, DyingTlsServer, Passwords, number_of
 from rig.scripted import basic
 
 AT_ONCE = 64

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from rig.activation import Activation
+from rig.manager import Activation
 from rig.scripted import ScriptedServer, response
 
 

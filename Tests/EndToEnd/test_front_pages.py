@@ -8,7 +8,7 @@ import urllib.parse
 
 import pytest
 
-from rig import browser, registry
+from rig import browser, field_servers
 from rig.broker import ROOT, program
 from rig.client import password_answer
 from rig.depots import nginx_depot
@@ -56,8 +56,8 @@ def depot():
 
 @pytest.fixture(scope="module")
 def images():
-    with reachable_folder("page-registry") as folder, running(registry.open_registry(folder)) as server:
-        image = registry.Image(folder / "image", size=1000)
+    with reachable_folder("page-registry") as folder, running(field_servers.open_registry(folder)) as server:
+        image = field_servers.Image(folder / "image", size=1000)
         subprocess.run(["sh", "-c", image.push_and_pull(f"127.0.0.1:{server.port}/demo:latest", folder / "back")], check=True)
         yield server
 

@@ -1,7 +1,7 @@
 """skopeo, unchanged, pushes and pulls an image through the broker, which logs in."""
 import pytest
 
-from rig import registry
+from rig import field_servers
 from rig.client import password_answer
 from rig.fixtures import reachable_folder, running
 from rig.local_fronts import run
@@ -9,13 +9,13 @@ from rig.local_fronts import run
 
 @pytest.fixture(scope="module")
 def images():
-    with reachable_folder("registry") as folder, running(registry.open_registry(folder)) as server:
+    with reachable_folder("registry") as folder, running(field_servers.open_registry(folder)) as server:
         yield server
 
 
 @pytest.fixture
 def image(tmp_path):
-    return registry.Image(tmp_path / "image")
+    return field_servers.Image(tmp_path / "image")
 
 
 def push_and_pull(broker, image, host, folder):
@@ -24,7 +24,7 @@ def push_and_pull(broker, image, host, folder):
     done = run(broker, "sh", "-c", f"({commands[0]}) & {commands[1]}; done=$?; wait $! && exit $done", seconds=120, environment={"HOME": str(folder)})
     assert done.returncode == 0, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     for tag in ["one", "two"]:
-        assert registry.content(folder / f"back-{tag}") == image.content
+        assert field_servers.content(folder / f"back-{tag}") == image.content
 
 
 def test_through_a_proxy_with_ntlm(stage, images, image, ntlm_proxy, ntlm_users, tmp_path):
@@ -46,7 +46,7 @@ def test_through_a_proxy_with_kerberos(stage, images, image, squid, realm, kerbe
 
 
 def test_at_a_registry_with_digest(stage, images, image, account, tmp_path):
-    with reachable_folder("registry-gate") as folder, running(registry.apache_digest_gate(folder, images, *account)) as gate:
+    with reachable_folder("registry-gate") as folder, running(field_servers.apache_digest_gate(folder, images, *account)) as gate:
         broker = stage.broker()
         asked = stage.agent(password_answer(*account), broker).asked
         push_and_pull(broker, image, f"registry.localhost:{gate.port}", tmp_path)

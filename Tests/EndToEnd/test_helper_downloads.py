@@ -13,8 +13,7 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import basic_server, response
 from rig.scripted_broker import OK, ScriptedBroker
-from rig.streams import StreamServer
-from rig.uploads import UploadServer
+from rig.streams import StreamServer, UploadServer
 from test_helper_certificates import challenge
 
 

@@ -3,9 +3,8 @@
 import pytest
 
 from rig.bodies import eventually
-from rig.scripted import basic, basic_server, response
+from rig.scripted import basic, basic_server, bearer_server, response
 from rig.terminal import Shell
-from rig.tokens import bearer_server
 
 
 @pytest.fixture

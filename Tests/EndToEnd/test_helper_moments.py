@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from rig import disk
+from rig import faults
 from rig.broker import Broker, program
 from rig.scripted import Request, ScriptedServer, head_from, response
 
@@ -73,7 +73,7 @@ def small_disk(tmp_path):
     """A disk of 2 MiB, which is less than the body."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    with disk.small(folder, "2m"):
+    with faults.small(folder, "2m"):
         yield folder
 
 

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from rig.activation import Activation
+from rig.manager import Activation
 from rig.bodies import eventually
 from rig.client import Client
 

@@ -8,11 +8,9 @@ import urllib.parse
 import pytest
 from rig.fixtures import running
 from rig.forwarding import ForwardProxy
-from rig.fronts import Http2Nginx, Noted, TlsForwardProxy, open_page, settled
+from rig.fronts import ASKED, Http2Nginx, Noted, Stand, TlsForwardProxy, expected, is_login_of_connection, open_page, settled, taken
 from rig.matrix import CELLS, CERTIFICATES, FILE, PROXIES, REGENERATE, TUNNELS, document
-from rig.scripted import ScriptedServer
-from rig.sites import ASKED, Stand, expected, is_login_of_connection, taken
-from rig.tokens import bearer_server
+from rig.scripted import ScriptedServer, bearer_server
 
 pytestmark = pytest.mark.tier3("every scheme with every server")
 

@@ -11,7 +11,7 @@ from rig import memory
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.keyring import settle
-from rig.prompt_agents import PromptAgent
+from rig.subjects import PromptAgent
 from rig.scripted import DigestCheck, basic_server, ScriptedServer, response
 
 if os.geteuid() != 0:

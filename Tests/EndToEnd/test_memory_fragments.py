@@ -12,8 +12,7 @@ import pytest
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.forwarding import Socks5Server
-from rig.fragments import Scanner
-from rig.memory import places
+from rig.memory import Scanner, places
 from rig.scripted import ScriptedServer, response
 
 if os.geteuid() != 0:

@@ -3,8 +3,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.client import password_answer
-from rig.keyring import SCHEMA, settle
-from rig.other_keyrings import KEYRINGS, end, lock, start_kwallet, wait_until_saved
+from rig.keyring import KEYRINGS, SCHEMA, lock, settle, start_kwallet, wait_until_saved
 from test_keyring import keyring_list, protected, start_broker, store, unasked
 
 pytestmark = pytest.mark.tier3("starts other desktops' programs, about a minute")
@@ -41,7 +40,7 @@ def test_an_accepted_login_is_stored_and_found_after_a_restart(stage, start, oth
     assert found.get("xdg:schema", SCHEMA) == SCHEMA
     broker.stop()
     wait_until_saved(other, start, "watchword-default")
-    end(other)
+    other.end_service()
     start(other)
     eventually(lambda: other.lookup(**attributes) == password, "the keyring has lost the login")
     result = unasked(stage, start_broker(stage, other), server)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from rig.broker import program
-from rig.pac import Evaluator
+from rig.upstreams import Evaluator
 
 # Evaluates the host as an expression, at a time in seconds since 1970 if it begins with one.
 CALCULATOR = """

@@ -6,10 +6,9 @@ import subprocess
 import pytest
 
 from rig.broker import program
-from rig.git_program import Git, install_helper
 from rig.login_sites import Site, forgotten, logged_in
 from rig.scripted import response
-from rig.terminal import Shell
+from rig.terminal import Git, Shell, install_helper
 
 HELPER = os.path.realpath(program("watchword"))
 

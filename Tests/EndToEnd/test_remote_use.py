@@ -6,8 +6,7 @@ import subprocess
 import pytest
 
 from rig.client import Client
-from rig.manager import with_units
-from rig.sshd import Sshd
+from rig.manager import Sshd, with_units
 from rig.subjects import Relay
 
 

@@ -10,12 +10,10 @@ import urllib.parse
 
 import pytest
 
-from rig import dpop, tiny_browser
-from rig.authorization_server import AuthorizationServer
+from rig import oauth_answers, tiny_browser
+from rig.authorization_server import DEVICE_GRANT, AuthorizationServer, ProtectedResource
 from rig.login_sites import Site
 from rig.oauth_answers import with_query
-from rig.oauth_grants import DEVICE_GRANT
-from rig.protected_resource import ProtectedResource
 from rig.scripted import response
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -31,7 +29,7 @@ class PlainClient:
         self.verifier = secrets.token_urlsafe(32)
 
     def login_url(self, **changes):
-        challenge = dpop.encoded(hashlib.sha256(self.verifier.encode()).digest())
+        challenge = oauth_answers.encoded(hashlib.sha256(self.verifier.encode()).digest())
         parameters = {"response_type": "code", "client_id": self.name, "redirect_uri": self.redirect_uri, "state": "st", "scope": "read",
                       "code_challenge": challenge, "code_challenge_method": "S256"}
         return with_query(self.server.endpoint("authorize"), {**parameters, **changes})
@@ -149,7 +147,7 @@ def test_bound_tokens(server, resource, client):
     server.config(dpop="offered")
     resource.config(dpop=True)
     assert get(resource.identifier, client.tokens()["access_token"], "DPoP") == REFUSED, "the token is not bound"
-    client.prover = prover = dpop.Prover()
+    client.prover = prover = oauth_answers.Prover()
     answer = client.tokens(dpop_jkt=prover.thumbprint)
     token = answer["access_token"]
 
@@ -157,17 +155,17 @@ def test_bound_tokens(server, resource, client):
         return get(resource.identifier, token, scheme, DPoP=by.proof("GET", url, token, header=header, **changes))
 
     assert reach() == (200, "") and reach(url=resource.identifier + "?query") == (200, "")
-    assert reach("Bearer") == reach(by=dpop.Prover()) == get(resource.identifier, token) == REFUSED
+    assert reach("Bearer") == reach(by=oauth_answers.Prover()) == get(resource.identifier, token) == REFUSED
     assert get(resource.identifier, token, "DPoP") == (401, "invalid_dpop_proof")
     for changes in [{"ath": None}, {"ath": "x"}, {"htm": "POST"}, {"htu": resource.url}, {"jti": None}, {"iat": int(time.time()) - 90},
                     {"iat": int(time.time()) + 90}, {"header": {"typ": "JWT"}}, {"header": {"alg": "none"}},
-                    {"header": {"jwk": dpop.Prover().jwk}}, {"header": {"jwk": {**prover.jwk, "d": "AA"}}}]:
+                    {"header": {"jwk": oauth_answers.Prover().jwk}}, {"header": {"jwk": {**prover.jwk, "d": "AA"}}}]:
         assert reach(**changes) == (401, "invalid_dpop_proof"), changes
     assert reach(jti="twice") == (200, "") and reach(jti="twice") == (401, "invalid_dpop_proof")
     resource.new_dpop_nonce()
     assert reach() == reach(nonce="old") == (401, "use_dpop_nonce")
 
-    for client.prover in [None, dpop.Prover()]:
+    for client.prover in [None, oauth_answers.Prover()]:
         assert client.refresh(answer["refresh_token"]) == "invalid_dpop_proof"
     assert client.exchange(client.log_in(dpop_jkt=prover.thumbprint)["code"]) == "invalid_dpop_proof"
     client.prover = prover

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rig.agents import RunningAgent, askpass
+from rig.desktop import RunningAgent, askpass
 from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted_broker import OK, AgentBroker, ScriptedBroker
@@ -187,7 +187,7 @@ def reply(broker):
 
 def test_a_fetch_shows_where_to_log_in_and_continues_silently(fetch):
     asked = challenge(BROWSER)
-    started = fetch(asked, lambda broker: broker.withdraw(asked, "answered") or OK)
+    started = fetch(asked, lambda broker: broker.withdraw() or OK)
     status, shown = started.end()
     for text in ("https://api.example requires a login.", "Log in at https://login.example for: read, write.", "on this machine within 10 minutes:",
                  f"\r\n    {BROWSER['url']}\r\n"):
@@ -197,7 +197,7 @@ def test_a_fetch_shows_where_to_log_in_and_continues_silently(fetch):
 
 def test_another_withdrawal_is_reported(fetch):
     asked = challenge(BROWSER)
-    started = fetch(asked, lambda broker: broker.withdraw(asked, "cancelled") or OK)
+    started = fetch(asked, lambda broker: broker.withdraw("cancelled") or OK)
     assert "The question was withdrawn: it was open for too long, or the fetch has ended." in started.end()[1]
 
 

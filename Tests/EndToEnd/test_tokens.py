@@ -1,5 +1,5 @@
 """Bearer, and schemes that only the client supports."""
-from rig.tokens import bearer_server, rounds_server
+from rig.scripted import bearer_server, rounds_server
 
 
 def token(text, **more):

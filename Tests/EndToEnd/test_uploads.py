@@ -9,10 +9,9 @@ import pytest
 
 from rig.bodies import Attached, Download, eventually
 from rig import ntlm as rig_ntlm
-from rig import uploads
 from rig.client import password_answer
 from rig.scripted import DigestCheck, response
-from rig.streams import StreamServer
+from rig.streams import StreamServer, UploadServer
 
 BLOCK = os.urandom(1 << 16)
 # 4096 for a complete test: the size up to which a body may be challenged without being buffered anywhere.
@@ -24,7 +23,7 @@ def upload_server(asks):
     def answer(request):
         return response(201) if asks == "never" or request.authorization else response(401, b"", 'WWW-Authenticate: Basic realm="r"')
 
-    return uploads.UploadServer(answer, is_late=asks == "after")
+    return UploadServer(answer, is_late=asks == "after")
 
 
 def send(path, token, count):
@@ -67,7 +66,7 @@ def test_an_upload_arrives_complete(stage, asks, size, again):
     client = stage.client(answer=lambda params: password_answer("bob", "secret", persistence="none"))
     client.call("auth/subscribe", {"asksNeedBody": again == "needBody"})
     path, asked = client.socket.getpeername(), []
-    client.give_body = lambda params: ({"body": body}, lambda: asked.append(send(path, upload.token, count)))
+    client.takes["fetch/needBody"] = lambda need: client.reply(need, {"body": body}) or asked.append(send(path, upload.token, count))
     before = stage.brokers[0].resident_kilobytes
     upload = Download(client, server.url + "/up", method="PUT", body=body)
     send(path, upload.token, count)
@@ -93,7 +92,7 @@ def test_a_large_upload_arrives_once_after_its_login(stage, tmp_path, scheme):
         answer = password_answer("bob", password, domain=rig_ntlm.DOMAIN, persistence="none")
     else:
         check, answer = DigestCheck("bob", password), password_answer("bob", password, persistence="none")
-    server = stage.server(uploads.UploadServer(check))
+    server = stage.server(UploadServer(check))
     stage.allow(password, server)
     broker = stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n')
     client = stage.client(answer=lambda params: answer, broker=broker)
@@ -142,7 +141,7 @@ def test_a_reused_connection_that_closes_during_an_upload(stage, again):
     server, client = stage.server(Scripted(lambda number, head: response(201, b""))), stage.client()
     client.call("auth/subscribe", {"asksNeedBody": again == "needBody"})
     path, body = client.socket.getpeername(), {"type": "attach", "sizeBytes": 10}
-    client.give_body = lambda params: ({"body": body}, lambda: send(path, upload.token, 10))
+    client.takes["fetch/needBody"] = lambda need: client.reply(need, {"body": body}) or send(path, upload.token, 10)
     server.requests_to_a_connection = 1
     for _ in range(2):
         upload = Download(client, server.url, method="PUT", body=body)

@@ -31,7 +31,7 @@ import WatchwordProtocol
 
     @Test(arguments: [[], [0], [6], [1, 2, 5], Array(0..<7)])
     func matchingEntriesAreRemovedAndEachIsLookedAtOnce(numbers: [Int]) throws {
-        var table = ChallengerTable<Int>()
+        var table = ChallengerTable<[Int]>()
         for number in 0..<7 { table.append(number, at: Challenger(space(number < 4 ? "a" : "b"))) }
         var seen: [Int] = []
         table.removeAll { number in
@@ -62,7 +62,7 @@ import WatchwordProtocol
     }
 
     @Test func amongEqualServersTheOneThatGrewLeastRecentlyLosesItsOldestEntry() {
-        var table = ChallengerTable<Int>()
+        var table = ChallengerTable<[Int]>()
         let hosts = ["first", "second", "third"].map { Challenger(space($0)) }
         var dropped: [Int?] = []
         for number in 0..<8 { dropped.append(table.append(number, at: hosts[number % 3], limit: 6)) }
@@ -72,7 +72,7 @@ import WatchwordProtocol
     }
 
     @Test func aServerHasAShareOfATableThatIsNotFull() {
-        var table = ChallengerTable<Int>()
+        var table = ChallengerTable<[Int]>()
         let host = Challenger(space("hostile"))
         for number in 0..<300 { table.append(number, at: host, limit: 1024) }
         #expect(table[host] == Array(172..<300) && table.count == 128)
@@ -89,7 +89,7 @@ import WatchwordProtocol
     }
 
     @Test func aChallengerWithoutEntriesTakesNoPlace() {
-        var table = ChallengerTable<Int>()
+        var table = ChallengerTable<[Int]>()
         let (one, other) = (Challenger(space("one")), Challenger(space("other")))
         table.append(1, at: one)
         table[one].removeAll { $0 == 1 }

@@ -14,7 +14,7 @@ extension SessionCache {
 
     func preemptiveEntry(
         for url: FetchURL, user: Account? = nil, owner: Partition? = nil, now: Duration
-    ) -> Boxed<SessionEntry>? {
+    ) -> AcceptedLogin? {
         preemptiveEntry(at: .server(url.origin), path: url.path, user: user, owner: owner, now: now)
     }
 

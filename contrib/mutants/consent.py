@@ -3,14 +3,14 @@
 from .statement import BODY, STATEMENT
 
 CONSENT = [
-    ("consent-before-sending", "intent.plan.interaction == .none ? false : nil", "true", "WatchwordCoreTests.ConsentTests"),
+    ("consent-before-sending", "fetch.interaction == .none ? false : nil", "true", "WatchwordCoreTests.ConsentTests"),
     ("consent-denied-asks-no-agent", " || consent.isDenied(in: space)", "", "WatchwordCoreTests.ConsentTests"),
     ("consent-no-is-no", "false", "true", "WatchwordCoreTests.ConsentTests"),
     ("consent-keyring", "if candidate.source == .session {", "if candidate.source != .session { return nil }; do {",
      "WatchwordCoreTests.ConsentTests"),
     # Checked twice: when the credential is chosen and when it is sent.
     ("consent-on-the-way", BODY, "true", "WatchwordCoreTests.ConsentTests"),
-    ("consent-proposal", " { search.isConsented($0, in: space, context) }", "", "WatchwordCoreTests.ConsentTests"),
+    ("consent-proposal", " { hop.isConsented($0, in: space, context) }", "", "WatchwordCoreTests.ConsentTests"),
     ("consent-not-more-than-allowed", "allowed.contains(consent)", "!allowed.isEmpty", "WatchwordCoreTests.ConsentTests"),
     ("consent-file", " && file == other.file", "", "WatchwordCoreTests.ConsentTests"),
     ("script-option", "isKnown ?", "isKnown || !argument.isEmpty ?", "BrokerSocketTests.ScriptArgumentTests"),

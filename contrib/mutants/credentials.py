@@ -9,7 +9,7 @@ CREDENTIALS = [
     ("session-account-domain", "account == credential.account", "user == credential.user",
      "WatchwordCoreTests.StoredDomainTests"),
     ("session-expiry", " && !credential.isExpired(at: wallTime)", "", "WatchwordCoreTests.WholeCredentialTests"),
-    ("session-path", BODY, "list(at: challenger, of: owner)", "WatchwordCoreTests.WholeCredentialTests"),
+    ("session-path", BODY, "self", "WatchwordCoreTests.WholeCredentialTests"),
     ("ambiguous-path", BODY, "false", "WatchwordCoreTests.WholeCredentialTests"),
     ("keyring-ambiguous-path", "usable.contains", "!usable.isEmpty && covering.contains",
      "WatchwordCoreTests.WholeCredentialTests"),

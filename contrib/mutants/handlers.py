@@ -6,6 +6,6 @@ HANDLERS = [
     ("handler-first", STATEMENT, "", "WatchwordCoreTests.FetchHandlerTests"),
     ("handler-speaks-for-one-fetch", "respondent == .handler ? .passed(declined: []) : ", "",
      "WatchwordCoreTests.FetchHandlerTests"),
-    ("handler-decides-what-is-sent", "handler, .handler) || wants(intent.plan.", "", "WatchwordCoreTests.FetchHandlerTests"),
+    ("handler-decides-what-is-sent", "handler, .handler) || wants(fetch.", "", "WatchwordCoreTests.FetchHandlerTests"),
     ("handler-decides-on-certificates", "true", "false", "WatchwordCoreTests.FetchHandlerTests"),
 ]

@@ -10,7 +10,7 @@ LOGINS = [
     ("no-challenge-ends-those-that-wait", STATEMENT, "", "WatchwordCoreTests.NoChallengeTests"),
     ("no-challenge-not-sent-unasked-again", " || entry.value.isWithheld(at: path)", "", "WatchwordCoreTests.NoChallengeTests"),
     ("attempt-refused-by-socks", "failure.cause != .proxyLoginRefused", "true", "WatchwordCoreTests.AgedCredentialTests"),
-    ("login-again-refused-meanwhile", "isRefusedMeanwhile(attempt, context)", "attempt.isPreemptive && attempt.isAccepted",
+    ("login-again-refused-meanwhile", "isRefusedMeanwhile(attempt, hop, context)", "attempt.isPreemptive && attempt.isAccepted",
      "WatchwordCoreTests.AgedCredentialTests"),
     ("needs-new-login", " || use == .kept(hasLogin: true)", "", "TransfersTests.NTLMAttemptOnTheWireTests"),
     ("attempt-lost", "failure.mayHaveSentLogin ? .lost : .none", ".none",

@@ -32,7 +32,7 @@ OAUTH = [
     ("oauth-denied-scope", "denied.isEmpty", "denied.count < 99", "WatchwordCoreTests.TokenMachineGrantTests"),
     ("oauth-token-service", "url.origin == service.origin", "service.origin.port > 0",
      "WatchwordCoreTests.TokenMachineRegistryTests"),
-    ("oauth-once-for-each-purpose", STATEMENT, "_ = search.hopState[offers.challenger].tokens.begin(query)",
+    ("oauth-once-for-each-purpose", STATEMENT, "_ = hop[offers.challenger].tokens.begin(query)",
      "WatchwordCoreTests.TokenFetchTests"),
     ("oauth-dpop-scheme", '"DPoP"', '"Bearer"', "WatchwordCoreTests.TokenFetchTests"),
     ("path-readings", BODY, 'Self.path(path ?? "/", covers: requested)', "WatchwordCoreTests.TokenFetchTests"),

@@ -23,7 +23,7 @@ struct AcceptedStrength: Sendable {
 
         /// Returns the length in bytes of the directory that contains `self.path`; `nil` if `path` is not in or below
         /// that directory.
-        /// - Parameter isPossible: see `Boxed<SessionEntry>.matchLength`.
+        /// - Parameter isPossible: see `SessionEntry.matchLength`.
         func depth(above path: ExactText, isPossible: Bool = false) -> Int? {
             let covers = isPossible ? PathRange.path(_:mayCover:) : PathRange.path(_:covers:)
             let directory = URLComponentText.directory(of: self.path)

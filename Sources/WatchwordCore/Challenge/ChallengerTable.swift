@@ -1,9 +1,20 @@
+/// The entries of one challenger in a `ChallengerTable`, oldest first.
+protocol ChallengerList: RandomAccessCollection, MutableCollection where Index == Int {
+    init()
+    mutating func append(_ entry: Element)
+    mutating func remove(at index: Int) -> Element
+    mutating func removeAll(where isDropped: (Element) throws -> Bool) rethrows
+}
+
+extension Array: ChallengerList {}
+
 /// Entries that concern one server or proxy each. A search takes time for the entries of one challenger, however many
 /// others there are, and no challenger can evict the entries of all others (SECURITY-RULES X4).
-struct ChallengerTable<Entry: Sendable>: Sendable {
+struct ChallengerTable<Entries: ChallengerList & Sendable>: Sendable {
+    typealias Entry = Entries.Element
+
     private struct List: Sendable {
-        /// Oldest first.
-        var entries: [Entry] = []
+        var entries = Entries()
         /// The number of the last entry that was appended, counted over the whole table.
         var newest = 0
     }
@@ -18,10 +29,10 @@ struct ChallengerTable<Entry: Sendable>: Sendable {
     var all: some Sequence<Entry> { lists.values.lazy.flatMap(\.entries) }
 
     /// The entries of one challenger. To add entries, use `append` or `change`.
-    subscript(challenger: Challenger) -> [Entry] {
-        get { lists[challenger]?.entries ?? [] }
+    subscript(challenger: Challenger) -> Entries {
+        get { lists[challenger]?.entries ?? Entries() }
         _modify {
-            var none: [Entry] = []
+            var none = Entries()
             guard let index = lists.index(forKey: challenger) else {
                 yield &none
                 return
@@ -35,7 +46,7 @@ struct ChallengerTable<Entry: Sendable>: Sendable {
 
     /// Changes the entries of one challenger, of which there may be none before or afterwards.
     @discardableResult
-    mutating func change<Result>(at challenger: Challenger, _ change: (inout [Entry]) -> Result) -> Result {
+    mutating func change<Result>(at challenger: Challenger, _ change: (inout Entries) -> Result) -> Result {
         if let index = lists.index(forKey: challenger) {
             count -= lists.values[index].entries.count
             let result = change(&lists.values[index].entries)
@@ -65,13 +76,13 @@ struct ChallengerTable<Entry: Sendable>: Sendable {
     mutating func append(_ entry: Entry, at challenger: Challenger, limit: Int) -> Entry? {
         append(entry, at: challenger)
         if self[challenger].count > Self.share(of: limit) {  // guard: share-of-a-server
-            return self[challenger].removeFirst()
+            return self[challenger].remove(at: 0)
         }
         guard count > limit else { return nil }
         let fullest = lists.max {
             ($0.value.entries.count, $1.value.newest) < ($1.value.entries.count, $0.value.newest)
         }
-        return fullest.map { self[$0.key].removeFirst() }
+        return fullest.map { self[$0.key].remove(at: 0) }
     }
 
     /// Returns the matching entries of the challengers that have the most of them.

@@ -52,8 +52,8 @@ public struct ConsentBook: Sendable {
         let end: Duration
     }
 
-    private var grants = ChallengerTable<Grant>()
-    private var cooldowns = ChallengerTable<Cooldown>()
+    private var grants = ChallengerTable<[Grant]>()
+    private var cooldowns = ChallengerTable<[Cooldown]>()
     private var lastNumber = 0
     /// A counter that is incremented when grants are revoked or the session ends.
     private(set) var epoch = 0

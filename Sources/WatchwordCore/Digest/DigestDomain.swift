@@ -13,6 +13,8 @@ struct DigestDomain: Sendable, Equatable {
     }
 
     private let places: [Place]
+    /// The paths at or below which the answer may be valid.
+    var paths: [ExactText] { places.map(\.prefix) }
 
     /// Parses URIs separated by spaces, each absolute or an absolute path; others are ignored. Returns `nil` for an
     /// empty list, which means the whole server.
@@ -24,7 +26,7 @@ struct DigestDomain: Sendable, Equatable {
 
     /// Returns the length in bytes of the longest prefix that covers `path` on `origin` in whole segments; `nil` if
     /// there is none. URIs with a query cover no path.
-    /// - Parameter isPossible: see `Boxed<SessionEntry>.matchLength`.
+    /// - Parameter isPossible: see `SessionEntry.matchLength`.
     func matchLength(of path: ExactText, at origin: Origin, isPossible: Bool = false) -> Int? {
         let covers = isPossible ? PathRange.path(_:mayCover:) : PathRange.path(_:covers:)
         let places = !isPossible && HiddenSegments.leadUp(in: path) ? places.filter { $0.prefix == "/" } : places

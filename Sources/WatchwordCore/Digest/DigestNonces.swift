@@ -23,7 +23,7 @@ struct DigestNonces: Sendable {
     var accepted = AcceptedStrength()
 
     private var uses: [Key: Use] = [:]
-    private var order = ChallengerTable<Key>()
+    private var order = ChallengerTable<[Key]>()
 
     /// Whether the count of the nonce is known. The count of a dropped nonce would start again at 1, which a server
     /// treats as a replay.

@@ -15,13 +15,13 @@ extension HopState {
         guard fetch.preemption != .never, challenger.isProxy || fetch.originLogin == .broker,
             isUnambiguous(at: challenger)
         else { return nil }
-        var found: Boxed<SessionEntry>?
+        var found: AcceptedLogin?
         for part in fetch.access.readable where found == nil {
             found = context.session.preemptiveEntry(
                 at: challenger, path: chain.path(at: challenger), user: fetch.namedUser(at: challenger),
                 owner: part, now: context.now)
         }
-        guard let entry = found?.value,
+        guard let entry = found,
             !self[challenger].withheld.contains(where: { $0.credential.isSame(as: entry.credential) })
         else { return nil }
         let (space, credential) = (entry.space, entry.credential)
@@ -55,7 +55,7 @@ extension HopState {
                 at: challenger, path: chain.path(at: challenger), user: fetch.namedUser(at: challenger), owner: part,
                 now: context.now)
         }.first
-        guard let entry = entry?.value, allowsStorageNow(for: entry.space, context),
+        guard let entry, allowsStorageNow(for: entry.space, context),
             fetch.agrees(with: entry.credential, at: challenger)
         else { return nil }
         let attempt = Attempt(entry, mark: context.forgets.mark)
@@ -147,7 +147,7 @@ extension Attempt {
 
 extension Attempt {
     /// Creates an attempt from a session entry, before any challenge.
-    fileprivate init(_ entry: SessionEntry, mark: ForgetLog.Mark) {
+    fileprivate init(_ entry: AcceptedLogin, mark: ForgetLog.Mark) {
         let challenge: AnswerableChallenge =
             if let digest = entry.digest {
                 .digest(digest)
@@ -160,7 +160,7 @@ extension Attempt {
             }
         var candidate = Candidate(credential: entry.credential, source: .session, partition: entry.owner)
         (candidate.provenAt, candidate.mark) = (entry.provenAt, mark)
-        self.init(challenge, entry.$space, candidate)
+        self.init(challenge, entry.value.$space, candidate)
         isPreemptive = true
     }
 }

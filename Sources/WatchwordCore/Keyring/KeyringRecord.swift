@@ -25,7 +25,7 @@ public struct KeyringRecord: Sendable {
 
     public private(set) var state: State
     private var wasUsable = false
-    private var refusals = ChallengerTable<Refusal>()
+    private var refusals = ChallengerTable<[Refusal]>()
     private(set) var paths = KeyringPaths()
 
     public init(isEnabled: Bool = false) { state = isEnabled ? .unknown : .disabled }

@@ -58,7 +58,7 @@ struct InFlightAttempts: Sendable {
         var isIdle: Bool { waiters.isEmpty && window.isIdle }
     }
 
-    private var attempts = ChallengerTable<InFlightAttempt>()
+    private var attempts = ChallengerTable<[InFlightAttempt]>()
     /// The challengers to which each fetch has sent credentials. Some of these attempts may have ended.
     private var sites: [FetchID: [Challenger]] = [:]
     /// The challenger whose verdict each fetch waits for.

@@ -13,7 +13,7 @@ struct RefusalLog: Sendable {
 
     private static let capacity = 256
 
-    private var refusals = ChallengerTable<Refusal>()
+    private var refusals = ChallengerTable<[Refusal]>()
     /// The number of the last refusal; only later ones concern a fetch that starts now.
     private(set) var lastNumber = 0
 

@@ -9,10 +9,12 @@ extension SessionCache {
         for space: ProtectionSpace, user: Account? = nil, owner: Partition? = nil, at challenger: Challenger,
         path: ExactText = "/", scope: BearerScope? = nil, now: Duration
     ) -> LoginCredential? {
-        var list = accepted.list(at: challenger, of: owner, path: path)
+        let logins = accepted[challenger]
+        var list = logins.list(of: owner, in: space).covering(path)
         if let scope {
-            let covering = list.filter { $0.credential.scope?.covers(scope) ?? false }
-            list = covering.isEmpty ? list.filter { $0.credential.scope == nil } : covering
+            let covers = { (login: AcceptedLogin) in login.credential.scope?.covers(scope) ?? false }
+            let isCovered = logins.list(of: owner).covering(path).contains(where: covers)
+            list = list.filter(isCovered ? covers : { $0.credential.scope == nil })
         }
         let entry = defaultEntry(of: space, user: user, in: list, now: now)
         guard let entry, !entry.isDoubted else { return nil }
@@ -36,10 +38,11 @@ extension SessionCache {
         path: ExactText, now: Duration
     ) -> Bool {
         let length = credential.pathLength
-        return accepted.list(at: challenger, of: owner).contains {
+        let staged = staged[challenger]
+        return accepted[challenger].list(of: owner, near: path).contains {
             $0.credential.mayPrecede(length, at: path, for: user) && isValid($0, now)
         }
-            || staged[challenger].contains {
+            || staged.positions(near: path).map { staged[$0] }.contains {
                 $0.owner == owner && $0.credential.mayPrecede(length, at: path, for: user) && isValid($0, now)
             }
     }
@@ -50,14 +53,11 @@ extension SessionCache {
         for space: ProtectionSpace, owner: Partition?, path: ExactText, now: Duration
     ) -> [StagedCredential] {
         guard !staged.isEmpty else { return [] }
-        let fitting = staged[Challenger(space)].filter {
-            // guard: session-owner-of-given
-            $0.pattern.matches(space) && $0.owner == owner && $0.credential.covers(path) && isValid($0, now)
+        let fitting = staged[Challenger(space)].list(for: space).filter {
+            $0.owner == owner && $0.credential.covers(path) && isValid($0, now)  // guard: session-owner-of-given
         }
         guard !fitting.isEmpty else { return [] }
-        let accepted = accepted[Challenger(space)].filter {
-            $0.space == space && $0.owner == owner && isValid($0, now)
-        }
+        let accepted = accepted[Challenger(space)].list(of: owner, in: space).filter { isValid($0, now) }
         return fitting.filter { one in
             !accepted.contains {
                 $0.credential.account == one.credential.account && $0.credential.isForSamePart(as: one.credential)
@@ -67,7 +67,7 @@ extension SessionCache {
 
     /// Whether a staged credential takes precedence over `entry`, by a narrower path or as the default (SEMANTICS rule
     /// 18).
-    private func isOutranked(_ entry: Boxed<SessionEntry>, for user: Account?, path: ExactText, now: Duration) -> Bool {
+    private func isOutranked(_ entry: AcceptedLogin, for user: Account?, path: ExactText, now: Duration) -> Bool {
         return waiting(for: entry.space, owner: entry.owner, path: path, now: now).contains { one in
             guard one.credential.form == entry.credential.form, user?.admits(one.credential.account) ?? true else {
                 return false
@@ -83,9 +83,7 @@ extension SessionCache {
         for space: ProtectionSpace, user: Account?, owner: Partition?, at challenger: Challenger, path: ExactText,
         now: Duration, where matches: (SpacePattern) -> Bool
     ) -> [(number: Int, credential: LoginCredential)] {
-        let accepted = accepted.list(at: challenger, of: owner, path: path).filter {
-            $0.space == space && isValid($0, now)
-        }
+        let accepted = accepted[challenger].list(of: owner, in: space).covering(path).filter { isValid($0, now) }
         let waiting = waiting(for: space, owner: owner, path: path, now: now).filter { matches($0.pattern) }
         let all = accepted.map { ($0.number, $0.credential) } + waiting.map { ($0.number, $0.credential) }
         let named = all.filter { user?.admits($0.1.account) ?? true }
@@ -104,7 +102,7 @@ extension SessionCache {
         for pattern: SpacePattern, user: Account?, owner: Partition?, path: ExactText, now: Duration
     ) -> LoginCredential? {
         let challenger = Challenger(pattern)
-        let list = accepted.list(at: challenger, of: owner, path: path)
+        let list = accepted[challenger].list(of: owner).covering(path)
         let form: LoginCredential.Form = pattern.authenticationMethod == .bearer ? .token : .password
         let fitting = list.filter { entry in
             entry.credential.form == form && isValid(entry, now)
@@ -122,7 +120,8 @@ extension SessionCache {
         let narrowest = waiting.map(\.credential.pathLength).max()
         let untried = waiting.filter { $0.credential.pathLength == narrowest }
             .min { $0.rank.precedes($1.rank) }?.credential
-        let best = fitting.max { ($0.matchLength(of: path) ?? -1) < ($1.matchLength(of: path) ?? -1) }?.credential
+        let best = fitting.max { ($0.value.matchLength(of: path) ?? -1) < ($1.value.matchLength(of: path) ?? -1) }?
+            .credential
         let chosen =
             best.map { best in untried.flatMap { $0.pathLength > best.pathLength ? $0 : nil } ?? best } ?? untried
         guard let chosen,
@@ -135,21 +134,20 @@ extension SessionCache {
     /// Negotiate are excluded: they authenticate connections, and only after a challenge.
     func preemptiveEntry(
         at challenger: Challenger, path: ExactText, user: Account? = nil, owner: Partition? = nil, now: Duration
-    ) -> Boxed<SessionEntry>? {
-        let candidates = accepted.list(at: challenger, of: owner, path: path)
-        var best: (entry: Boxed<SessionEntry>, length: Int)?
+    ) -> AcceptedLogin? {
+        let logins = accepted[challenger]
+        let candidates = logins.list(of: owner, near: path).covering(path)
+        var best: (entry: AcceptedLogin, length: Int)?
         // Set if several tokens match equally; only the server's challenge says which one is needed.
         var isAmbiguous = false
         for entry in candidates where isValid(entry, now) {
-            // The path comes first, because most of the entries of a server with many realms are for another one.
-            guard let length = entry.matchLength(of: path), length >= best?.length ?? -1 else { continue }
+            guard let length = entry.value.matchLength(of: path), length >= best?.length ?? -1 else { continue }
             // guard: attempt-doubted, no-challenge-not-sent-unasked-again
             if entry.isHandshake || entry.isDoubted || entry.value.isWithheld(at: path) { continue }
             let scope = entry.credential.scope
             guard length > best?.length ?? -1 || scope != best?.entry.credential.scope else { continue }
-            let isOnly = candidates.count == 1 && staged.isEmpty
-            let equals = isOnly ? [] : candidates.filter { $0.space == entry.space && $0.credential.scope == scope }
-            guard isOnly || isDefault(entry, for: user, among: equals, path: path, now: now) else { continue }
+            let equals = logins.list(of: owner, in: entry.space).covering(path).filter { $0.credential.scope == scope }
+            guard isDefault(entry, for: user, among: equals, path: path, now: now) else { continue }
             isAmbiguous = best.map { length == $0.length && !entry.credential.isSame(as: $0.entry.credential) } ?? false
             best = (entry, length)
         }
@@ -157,7 +155,7 @@ extension SessionCache {
         guard let entry = best?.entry, user?.admits(entry.credential.account) ?? true else { return nil }
         // A server might read the path as one in another space.
         let mayBeOfAnother = candidates.contains {
-            $0.matchLength(of: path, isPossible: true) ?? -1 > best?.length ?? -1 && isValid($0, now)
+            $0.value.matchLength(of: path, isPossible: true) ?? -1 > best?.length ?? -1 && isValid($0, now)
                 && $0.space != entry.space
         }
         return mayBeOfAnother ? nil : entry
@@ -166,13 +164,13 @@ extension SessionCache {
     /// Returns an entry that would be sent before a challenge at another path, but not at this one (`SessionEntry.withheld`).
     func withheldEntry(
         at challenger: Challenger, path: ExactText, user: Account? = nil, owner: Partition? = nil, now: Duration
-    ) -> Boxed<SessionEntry>? {
-        accepted.list(at: challenger, of: owner, path: path).first { entry in
+    ) -> AcceptedLogin? {
+        accepted[challenger].list(of: owner, near: path).covering(path).first { entry in
             entry.value.isWithheld(at: path) && isValid(entry, now) && user?.admits(entry.credential.account) ?? true
         }
     }
 
-    func isValid(_ entry: Boxed<SessionEntry>, _ now: Duration) -> Bool {
+    func isValid(_ entry: AcceptedLogin, _ now: Duration) -> Bool {
         limits.allow(entry.credential, since: entry.since, lastUse: entry.lastUse, now: now, wallTime)
     }
 
@@ -181,7 +179,7 @@ extension SessionCache {
     }
 
     private func isDefault(
-        _ entry: Boxed<SessionEntry>, for user: Account?, among list: [Boxed<SessionEntry>], path: ExactText,
+        _ entry: AcceptedLogin, for user: Account?, among list: [AcceptedLogin], path: ExactText,
         now: Duration
     ) -> Bool {
         defaultEntry(of: entry.space, user: user, in: list, now: now)?.number == entry.number
@@ -189,8 +187,8 @@ extension SessionCache {
     }
 
     private func defaultEntry(
-        of space: ProtectionSpace, user: Account?, in list: [Boxed<SessionEntry>], now: Duration
-    ) -> Boxed<SessionEntry>? {
+        of space: ProtectionSpace, user: Account?, in list: [AcceptedLogin], now: Duration
+    ) -> AcceptedLogin? {
         let fitting = list.filter {
             $0.space == space && (user?.admits($0.credential.account) ?? true) && isValid($0, now)
         }
@@ -203,42 +201,50 @@ extension SessionCache {
     func doubtedCredential(
         for space: ProtectionSpace, user: Account?, owner: Partition?, now: Duration
     ) -> LoginCredential? {
-        let entry = defaultEntry(of: space, user: user, in: accepted.list(at: Challenger(space), of: owner), now: now)
+        let list = accepted[Challenger(space)].list(of: owner, in: space)
+        let entry = defaultEntry(of: space, user: user, in: list, now: now)
         return entry.flatMap { $0.isDoubted ? $0.credential : nil }
     }
 
-    /// Returns when the server last accepted exactly this credential (see `SessionEntry.provenAt`); `nil` if unknown.
+    /// Returns when the server last accepted exactly this credential (see `AcceptedLogin.provenAt`); `nil` if unknown.
     func provenAt(_ credential: LoginCredential, for space: ProtectionSpace, owner: Partition?) -> Duration? {
-        accepted.entries(with: credential, for: space, owner: owner).first?.provenAt
+        login(with: credential, for: space, owner: owner)?.provenAt
     }
 
     /// Returns the challenge for which the server last accepted exactly this credential; `nil` if unknown.
     func digest(of credential: LoginCredential, for space: ProtectionSpace, owner: Partition?) -> DigestChallenge? {
-        accepted.entries(with: credential, for: space, owner: owner).first?.digest
+        login(with: credential, for: space, owner: owner)?.digest
+    }
+
+    private func login(with credential: LoginCredential, for space: ProtectionSpace, owner: Partition?)
+        -> AcceptedLogin?
+    {
+        accepted[Challenger(space)].list(of: owner, in: space).first { $0.credential.isSame(as: credential) }
     }
 
     /// Whether `holder` has provided exactly this credential to the shared partition.
     func wasProvided(_ credential: LoginCredential, for space: ProtectionSpace, by holder: ConsentBook.Holder) -> Bool {
-        accepted.entries(with: credential, for: space, owner: nil).contains { entry in
-            entry.providers.contains { $0.isSame(as: holder) }
+        accepted[Challenger(space)].list(of: nil, in: space).contains { entry in
+            entry.credential.isSame(as: credential) && entry.providers.contains { $0.isSame(as: holder) }
         }
     }
 
     /// Whether the entry is the default among those for the same path.
-    func isDefault(_ entry: Boxed<SessionEntry>, now: Duration) -> Bool {
-        let equals = accepted.list(at: entry.value.challenger, of: entry.owner).filter {
+    func isDefault(_ entry: AcceptedLogin, now: Duration) -> Bool {
+        let equals = accepted[entry.value.challenger].list(of: entry.owner, in: entry.space).filter {
             $0.credential.isForSamePart(as: entry.credential)
         }
         return isDefault(entry, for: nil, among: equals, path: entry.credential.path ?? "/", now: now)
     }
 
     func isDefault(_ entry: StagedCredential, now: Duration) -> Bool {
-        let equals = staged[Challenger(entry.pattern)].filter {
+        let logins = staged[Challenger(entry.pattern)]
+        let equals = logins.positions(in: [entry.realm]).map { logins[$0] }.filter {
             $0.pattern == entry.pattern && $0.owner == entry.owner && $0.credential.isForSamePart(as: entry.credential)
                 && isValid($0, now)
         }
         guard !equals.contains(where: { $0.rank.precedes(entry.rank) }) else { return false }
-        return !accepted.list(at: Challenger(entry.pattern), of: entry.owner).contains {
+        return !accepted[Challenger(entry.pattern)].list(of: entry.owner).contains {
             entry.pattern.matches($0.space) && isValid($0, now) && $0.credential.form == entry.credential.form
                 && $0.credential.isForSamePart(as: entry.credential)
                 && ($0.credential.account == entry.credential.account || $0.rank.precedes(entry.rank))
@@ -248,7 +254,7 @@ extension SessionCache {
     /// Returns all entries without their secrets, oldest first.
     func listing(now: Duration) -> [SessionListing] {
         let accepted = accepted.all.filter { isValid($0, now) }
-            .map { SessionListing($0.value, isDefault: isDefault($0, now: now)) }
+            .map { SessionListing($0, isDefault: isDefault($0, now: now)) }
         let waiting = staged.all.filter { isValid($0, now) }
             .map { SessionListing($0, isDefault: isDefault($0, now: now)) }
         return (accepted + waiting).sorted { $0.number < $1.number }

@@ -21,11 +21,11 @@ extension SessionCache {
     /// Replaces a token by its successor, wherever it was accepted.
     mutating func replace(_ token: TokenDigest, with next: LoginCredential) {
         guard next.secret.isLocked else { return }
-        changeAccepted { entry in
-            guard token.matches(entry.credential) else { return }
+        changeAccepted { login in
+            guard token.matches(login.credential) else { return }
             var next = next
-            next.scope = next.scope ?? entry.credential.scope
-            entry.replace(token, with: next)
+            next.scope = next.scope ?? login.credential.scope
+            login.change { $0.replace(token, with: next) }
         }
     }
 }

@@ -8,7 +8,7 @@ internal import WatchwordProtocol
 public struct SessionCache: Sendable {
     private(set) var accepted = AcceptedCredentials()
     /// The credentials staged by `credential/store`, not tried yet.
-    private(set) var staged = ChallengerTable<StagedCredential>()
+    private(set) var staged = ChallengerTable<IndexedLogins<StagedCredential>>()
     /// The nonce counts of all fetches, including those without storage: nonces are not credentials.
     var nonces = DigestNonces()
     /// The number of accepted credentials; staged ones are not included.
@@ -16,15 +16,20 @@ public struct SessionCache: Sendable {
     /// Whether there are neither accepted nor staged credentials.
     var isEmpty: Bool { count == 0 && staged.isEmpty }
     private var lastNumber = 0
-    public var limits: SessionLimits
+    public var limits: SessionLimits {
+        didSet { nextEnd = .unknown }
+    }
+    /// No credential is over before.
+    private var nextEnd = NextEnd.unknown
     /// The wall-clock time of the last event, since 1970, which decides whether a credential has expired.
     var wallTime = Duration.zero
 
     public init(limits: SessionLimits = SessionLimits()) { self.limits = limits }
 
     /// Changes the accepted credentials, which stay in their places.
-    mutating func changeAccepted(_ change: (inout SessionEntry) -> Void) {
-        accepted.changeAll { $0 = $0.changed(change) }
+    mutating func changeAccepted(_ change: (inout AcceptedLogin) -> Void) {
+        accepted.changeAll(change)
+        nextEnd = .unknown
     }
 
     // MARK: Writing
@@ -33,7 +38,7 @@ public struct SessionCache: Sendable {
     /// swapping is not stored.
     /// - Parameter digest: the challenge that the credential was accepted for.
     /// - Parameters:
-    ///   - isProven: see `SessionEntry.provenAt`.
+    ///   - isProven: see `AcceptedLogin.provenAt`.
     ///   - sentAt: when the accepted request was sent; `nil` for now.
     @discardableResult
     mutating func remember(
@@ -44,54 +49,72 @@ public struct SessionCache: Sendable {
         guard credential.secret.isLocked else { return false }  // guard: remember-locked-memory
         // The server may have found another path, in which the credential was accepted.
         let directory = HiddenSegments.leadUp(in: path) ? nil : URLComponentText.directory(of: path)
+        let acceptance = Acceptance(
+            directory: directory, digest: digest, provider: provider, provenAt: isProven ? sentAt ?? now : nil,
+            time: now)
         let challenger = Challenger(space)
+        let (limits, wallTime) = (limits, wallTime)
         // A token that was renewed while a fetch used it must not replace its successor.
-        if credential.form == .token,
-            var renewed = accepted[challenger].first(where: { entry in
-                entry.space == space && entry.owner == owner && entry.former?.matches(credential) == true
-            })?.value
-        {
-            renewed.record(directory, digest: digest, now: now, maxPaths: limits.paths)
-            accepted.put(renewed, replacing: renewed.number)
-            return false
+        if credential.form == .token {
+            let isFormer = accepted.change(at: challenger) { logins in
+                let place = logins.positions(of: owner, in: space) { $0.former?.matches(credential) == true }.first
+                if let place { logins[place].acceptFormer(acceptance, maxPaths: limits.paths) }
+                return place != nil
+            }
+            if isFormer { return false }
         }
-        let place = accepted[challenger].firstIndex {
-            // guard: session-account-domain
-            $0.space == space && $0.owner == owner && $0.credential.account == credential.account
-                && $0.credential.isForSamePart(as: credential)
+        let previous = accepted.change(at: challenger) { logins -> Previous? in
+            let place = logins.positions(of: owner, in: space) {
+                // guard: session-account-domain
+                $0.credential.account == credential.account && $0.credential.isForSamePart(as: credential)
+            }.first
+            guard let place else { return nil }
+            let known = logins[place]
+            guard known.credential.isWhole(credential),
+                limits.allow(known.credential, since: known.since, lastUse: known.lastUse, now: now, wallTime)
+            else { return .other(at: place, known.rank) }
+            logins[place].accept(acceptance, maxPaths: limits.paths)
+            return .same
         }
-        let previous = place.map { accepted[challenger][$0] }
-        var entry: SessionEntry
-        let isNews: Bool
-        if let previous, previous.credential.isWhole(credential), isValid(previous, now) {
-            (entry, isNews) = (previous.value, false)
-            entry.record(directory, digest: digest, now: now, maxPaths: limits.paths)
-            entry.isDoubted = false
-        } else {
-            lastNumber += 1
-            isNews = true
-            entry = SessionEntry(
-                number: lastNumber, space: space, owner: owner, credential: credential,
-                directories: directory.map { [$0] } ?? [],
-                digest: digest, since: now, lastUse: now,
-                rank: previous?.rank
-                    ?? rank(of: credential, for: space, owner) ?? Rank(place: lastNumber))
-        }
-        entry.recordProvider(provider)
-        if isProven { entry.provenAt = sentAt ?? now }
-        if let place {
-            accepted[challenger][place] = Boxed(entry)
-        } else {
-            accepted.append(Boxed(entry), at: challenger)
+        switch previous {
+        case .same: break
+        case .other(let place, let rank):
+            accepted[challenger][place] = login(credential, for: space, owner, acceptance, rank)
+        case nil:
+            let rank = rank(of: credential, for: space, owner)
+            accepted.append(login(credential, for: space, owner, acceptance, rank), at: challenger)
         }
         if !staged.isEmpty {
-            staged[challenger].removeAll {
-                $0.pattern.matches(space) && $0.owner == owner && $0.credential.isSame(as: credential)
+            staged.change(at: challenger) { logins in
+                for place in logins.positions(in: [space.realm, nil]).reversed()
+                where logins[place].pattern.matches(space) && logins[place].owner == owner
+                    && logins[place].credential.isSame(as: credential)
+                { _ = logins.remove(at: place) }
             }
         }
         // A reload may have lowered the limits.
-        if place == nil || count > limits.entries { evict(at: challenger, owner) }
-        return isNews
+        if previous == nil || count > limits.entries { evict(at: challenger, owner) }
+        return previous != .same
+    }
+
+    /// An entry for the same account as an accepted credential.
+    private enum Previous: Equatable {
+        case same
+        case other(at: Int, Rank)
+    }
+
+    /// Returns a new entry.
+    private mutating func login(
+        _ credential: LoginCredential, for space: ProtectionSpace, _ owner: Partition?, _ acceptance: Acceptance,
+        _ rank: Rank?
+    ) -> AcceptedLogin {
+        lastNumber += 1
+        nextEnd.include(credential, limits.end(since: acceptance.time, lastUse: acceptance.time))
+        let entry = SessionEntry(
+            number: lastNumber, space: space, owner: owner, credential: credential,
+            directories: acceptance.directory.map { [$0] } ?? [], digest: acceptance.digest, since: acceptance.time,
+            providers: acceptance.provider.map { [$0] } ?? [], rank: rank ?? Rank(place: lastNumber))
+        return AcceptedLogin(entry, acceptance)
     }
 
     /// Makes room after an entry was added. Entries of single partitions are evicted before shared ones.
@@ -114,13 +137,15 @@ public struct SessionCache: Sendable {
         _ credential: LoginCredential, for pattern: SpacePattern, owner: Partition? = nil, now: Duration
     ) -> (number: Int, isNews: Bool) {
         let challenger = Challenger(pattern)
-        let index = staged[challenger].firstIndex {
-            $0.pattern == pattern && $0.owner == owner && $0.credential.account == credential.account
-                && $0.credential.hasPath(of: credential)
+        let logins = staged[challenger]
+        let index = logins.positions(in: [pattern.realm]).first {
+            logins[$0].pattern == pattern && logins[$0].owner == owner
+                && logins[$0].credential.account == credential.account && logins[$0].credential.hasPath(of: credential)
         }
-        let previous = index.map { staged[challenger][$0] }
+        let previous = index.map { logins[$0] }
         if let previous, previous.credential.isWhole(credential) { return (previous.number, false) }
         lastNumber += 1
+        nextEnd.include(credential, limits.end(since: now, lastUse: now))
         let replaced = supersede(with: credential, for: pattern, owner: owner)
         let entry = StagedCredential(
             number: lastNumber, pattern: pattern, owner: owner, credential: credential, since: now,
@@ -155,7 +180,7 @@ public struct SessionCache: Sendable {
     private func rank(
         of credential: LoginCredential, for space: ProtectionSpace, _ owner: Partition?
     ) -> Rank? {
-        let own = staged[Challenger(space)].filter {
+        let own = staged[Challenger(space)].list(for: space).filter {
             $0.pattern.matches(space) && $0.owner == owner && $0.credential.account == credential.account
                 && $0.credential.isForSamePart(as: credential)
         }
@@ -165,7 +190,7 @@ public struct SessionCache: Sendable {
     /// Whether exactly this credential was staged, so that its first use is not reported as new.
     func wasStaged(_ credential: LoginCredential, for space: ProtectionSpace) -> Bool {
         !staged.isEmpty
-            && staged[Challenger(space)].contains { $0.pattern.matches(space) && $0.credential.isSame(as: credential) }
+            && staged[Challenger(space)].list(for: space).contains { $0.credential.isSame(as: credential) }
     }
 
     /// Makes the entry the default of its space. Returns whether that changed anything; `nil` if no such entry
@@ -191,9 +216,9 @@ public struct SessionCache: Sendable {
                 entry.rank.isPreferred = entry.number == number
             }
         }
-        changeAccepted { entry in
-            if entry.owner == owner, matches(SpacePattern(entry.space)), entry.credential.isForSamePart(as: chosen) {
-                entry.rank.isPreferred = entry.number == number
+        changeAccepted { login in
+            if login.owner == owner, matches(SpacePattern(login.space)), login.credential.isForSamePart(as: chosen) {
+                login.change { $0.rank.isPreferred = $0.number == number }
             }
         }
     }
@@ -201,28 +226,28 @@ public struct SessionCache: Sendable {
     /// Records a nonce that the server announced after a body, if the cache still has the login with its previous
     /// nonce.
     mutating func follow(_ response: DigestResponse, with nonce: ExactText, _ attempt: Attempt) {
-        var entry = accepted.entries(with: attempt.credential, for: attempt.space, owner: attempt.partition)
-            .first { $0.digest?.nonce == response.challenge.nonce }
-        entry?.digest = nonces.follow(response, with: nonce, at: attempt.challenger)
-        if let entry { accepted.put(entry, replacing: entry.number) }
+        let (challenger, space) = (Challenger(attempt.space), attempt.space)
+        let place = accepted[challenger].positions(of: attempt.partition, in: space) {
+            $0.credential.isSame(as: attempt.credential) && $0.digest?.nonce == response.challenge.nonce
+        }.first
+        guard let place else { return }
+        let next = nonces.follow(response, with: nonce, at: attempt.challenger)
+        accepted[challenger][place].change { $0.digest = next }
     }
 
     /// Records that the server has answered the credential, sent unasked, without a challenge.
     mutating func withhold(
         _ sent: LoginCredential, for space: ProtectionSpace, owner: Partition?, at path: ExactText
     ) {
-        for var entry in accepted.entries(with: sent, for: space, owner: owner) {
-            entry.withhold(at: URLComponentText.directory(of: path), maxPaths: limits.paths)
-            accepted.put(entry, replacing: entry.number)
+        let maxPaths = limits.paths
+        accepted.change(sent, for: space, owner: owner) {
+            $0.withhold(at: URLComponentText.directory(of: path), maxPaths: maxPaths)
         }
     }
 
     /// Records a doubtful refusal of the credential. The doubt ends when the credential is accepted again.
     mutating func doubt(_ refused: LoginCredential, for space: ProtectionSpace, owner: Partition?) {
-        for var entry in accepted.entries(with: refused, for: space, owner: owner) {
-            entry.isDoubted = true
-            accepted.put(entry, replacing: entry.number)
-        }
+        accepted.change(refused, for: space, owner: owner) { $0.isDoubted = true }
     }
 
     // MARK: Forgetting
@@ -247,7 +272,7 @@ public struct SessionCache: Sendable {
     /// Removes the matching credentials and returns their number.
     mutating func forget(where matches: (SessionListing) -> Bool) -> Int {
         let before = count + staged.count
-        accepted.removeAll { matches(SessionListing($0.value)) }
+        accepted.removeAll { matches(SessionListing($0)) }
         staged.removeAll { matches(SessionListing($0)) }
         return before - count - staged.count
     }
@@ -263,9 +288,17 @@ public struct SessionCache: Sendable {
 
     /// Removes the entries whose lifetime or idle time is over.
     public mutating func expire(now: Duration) {
+        guard nextEnd.hasCome(now, wallTime) else { return }
         // Without a reference to the entries, which would be copied.
         let (limits, wallTime) = (limits, wallTime)
-        accepted.removeAll { !limits.allow($0.credential, since: $0.since, lastUse: $0.lastUse, now: now, wallTime) }
-        staged.removeAll { !limits.allow($0.credential, since: $0.since, lastUse: $0.since, now: now, wallTime) }
+        var next = NextEnd.never
+        func isOver(_ credential: LoginCredential, since: Duration, lastUse: Duration) -> Bool {
+            guard limits.allow(credential, since: since, lastUse: lastUse, now: now, wallTime) else { return true }
+            next.include(credential, limits.end(since: since, lastUse: lastUse))
+            return false
+        }
+        accepted.removeAll { isOver($0.credential, since: $0.since, lastUse: $0.lastUse) }
+        staged.removeAll { isOver($0.credential, since: $0.since, lastUse: $0.since) }
+        nextEnd = next
     }
 }

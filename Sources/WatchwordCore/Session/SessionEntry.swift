@@ -1,6 +1,6 @@
 internal import WatchwordProtocol
 
-/// One accepted credential in the session cache.
+/// An accepted credential, and what the server was seen to do with it.
 struct SessionEntry: Sendable {
     /// Identifies the entry while the broker runs.
     let number: Int
@@ -17,10 +17,6 @@ struct SessionEntry: Sendable {
     /// The challenge for which the credential was last accepted.
     var digest: DigestChallenge?
     let since: Duration
-    var lastUse: Duration
-    /// When the last request was sent whose credential the server has checked and accepted. A response on an
-    /// authenticated connection proves nothing.
-    var provenAt: Duration?
     /// Set after a refusal that may not concern this credential: a 407 through a forwarding proxy can come from the
     /// server. The credential is then sent only after a challenge, and by one fetch at a time.
     var isDoubted = false
@@ -34,24 +30,97 @@ struct SessionEntry: Sendable {
     var challenger: Challenger { Challenger(space) }
 
     var isHandshake: Bool { space.authenticationMethod == .ntlm || space.authenticationMethod == .negotiate }
+}
 
-    mutating func recordProvider(_ holder: ConsentBook.Holder?) {
-        guard let holder, !providers.contains(where: { $0.isSame(as: holder) }) else { return }
-        providers = providers.suffix(SessionLimits.providers - 1) + [holder]
+/// What is known when a server has accepted a credential.
+struct Acceptance: Sendable {
+    /// Where the server has accepted it; `nil` if that is uncertain.
+    let directory: ExactText?
+    /// The challenge that it was accepted for.
+    let digest: DigestChallenge?
+    let provider: ConsentBook.Holder?
+    /// See `AcceptedLogin.provenAt`; `nil` if the server may not have checked it.
+    let provenAt: Duration?
+    let time: Duration
+}
+
+/// An entry with its times: usually nothing else changes when the credential is accepted again.
+@dynamicMemberLookup
+struct AcceptedLogin: Sendable {
+    private(set) var entry: Boxed<SessionEntry>
+    private(set) var lastUse: Duration
+    /// When the last request was sent whose credential the server has checked and accepted. A response on an
+    /// authenticated connection proves nothing.
+    private(set) var provenAt: Duration?
+
+    init(_ entry: SessionEntry, _ acceptance: Acceptance) {
+        (self.entry, lastUse, provenAt) = (Boxed(entry), acceptance.time, acceptance.provenAt)
     }
 
-    mutating func record(_ directory: ExactText?, digest newer: DigestChallenge?, now: Duration, maxPaths: Int) {
-        lastUse = now
-        digest = newer
-        if let directory { withheld.removeAll { PathRange.path($0, covers: directory) } }
-        guard let directory, !directories.contains(where: { PathRange.path($0, covers: directory) }) else { return }
-        directories.removeAll { PathRange.path(directory, covers: $0) }
-        if directories.count >= maxPaths { directories.removeFirst() }
-        directories.append(directory)
+    var value: SessionEntry { _read { yield entry.value } }
+
+    subscript<Part>(dynamicMember part: KeyPath<SessionEntry, Part>) -> Part { entry.value[keyPath: part] }
+
+    mutating func change(_ change: (inout SessionEntry) -> Void) { entry = entry.changed(change) }
+
+    mutating func accept(_ acceptance: Acceptance, maxPaths: Int) {
+        lastUse = acceptance.time
+        provenAt = acceptance.provenAt ?? provenAt
+        if !entry.value.includes(acceptance) { change { $0.record(acceptance, maxPaths: maxPaths) } }
+    }
+
+    /// Records that the token was accepted which this one has replaced.
+    mutating func acceptFormer(_ acceptance: Acceptance, maxPaths: Int) {
+        lastUse = acceptance.time
+        change { $0.record(acceptance.directory, acceptance.digest, maxPaths: maxPaths) }
+    }
+}
+
+extension AcceptedLogin: IndexedLogin {
+    var realm: ExactText? { value.space.realm }
+
+    var paths: [ExactText] {
+        var paths = value.directories + value.withheld
+        if let path = value.credential.path { paths.append(path) }
+        if value.space.authenticationMethod == .httpDigest { paths += value.domain?.paths ?? ["/"] }
+        return paths
+    }
+
+    func isFound(like other: AcceptedLogin) -> Bool {
+        entry === other.entry || realm == other.realm && paths == other.paths
     }
 }
 
 extension SessionEntry {
+    /// Whether the acceptance changes nothing.
+    fileprivate func includes(_ acceptance: Acceptance) -> Bool {
+        digest == acceptance.digest && !isDoubted
+            && acceptance.directory.map { covers($0) && !isWithheld(at: $0) } ?? true
+            && acceptance.provider.map { holder in providers.contains { $0.isSame(as: holder) } } ?? true
+    }
+
+    fileprivate mutating func record(_ acceptance: Acceptance, maxPaths: Int) {
+        record(acceptance.directory, acceptance.digest, maxPaths: maxPaths)
+        isDoubted = false
+        if let provider = acceptance.provider, !providers.contains(where: { $0.isSame(as: provider) }) {
+            providers = providers.suffix(SessionLimits.providers - 1) + [provider]
+        }
+    }
+
+    fileprivate mutating func record(_ directory: ExactText?, _ newer: DigestChallenge?, maxPaths: Int) {
+        digest = newer
+        guard let directory else { return }
+        withheld.removeAll { PathRange.path($0, covers: directory) }
+        guard !covers(directory) else { return }
+        directories.removeAll { PathRange.path(directory, covers: $0) }
+        if directories.count >= maxPaths { directories.removeFirst() }
+        directories.append(directory)
+    }
+
+    private func covers(_ directory: ExactText) -> Bool {
+        directories.contains { PathRange.path($0, covers: directory) }
+    }
+
     /// - Parameter maxPaths: if there were more directories, the whole server takes their place.
     mutating func withhold(at directory: ExactText, maxPaths: Int) {
         guard !isWithheld(at: directory) else { return }
@@ -69,20 +138,23 @@ extension SessionEntry {
     }
 }
 
-extension Boxed<SessionEntry> {
+extension SessionEntry {
+    /// The part of the server that a Digest challenge names; `nil` for the whole server. It has no meaning for a proxy (RFC
+    /// 7616 section 3.3).
+    fileprivate var domain: DigestDomain? { space.proxyType == nil ? digest?.domain : nil }
+
     /// Returns how many bytes of `path` the entry matches; `nil` if it is not valid there.
     /// - Parameter isPossible: whether a match counts that a server might find, but that is not certain.
     func matchLength(of path: ExactText, isPossible: Bool = false) -> Int? {
         var match: Int?
-        for directory in value.directories {
+        for directory in directories {
             let isCovered =
                 isPossible ? PathRange.path(directory, mayCover: path) : PathRange.path(directory, covers: path)
             if isCovered { match = max(match ?? 0, PathRange.length(of: directory)) }  // guard: session-path-scope
         }
         if let length = match, length > 1, !isPossible, HiddenSegments.leadUp(in: path) { match = nil }
-        guard value.space.authenticationMethod == .httpDigest else { return match }
-        // `domain` has no meaning for a proxy (RFC 7616 section 3.3).
-        guard let domain = value.digest?.domain, case .server(let origin) = value.challenger else { return match ?? 0 }
+        guard space.authenticationMethod == .httpDigest else { return match }
+        guard let domain, case .server(let origin) = challenger else { return match ?? 0 }
         return domain.matchLength(of: path, at: origin, isPossible: isPossible).map { max($0, match ?? 0) }
     }
 }
@@ -108,6 +180,14 @@ struct StagedCredential: Sendable {
     }
 }
 
+extension StagedCredential: IndexedLogin {
+    var realm: ExactText? { pattern.realm }
+
+    var paths: [ExactText] { credential.path.map { [$0] } ?? [] }
+
+    func isFound(like other: StagedCredential) -> Bool { realm == other.realm && paths == other.paths }
+}
+
 /// An entry of the session cache as it is listed, without the secret.
 struct SessionListing: Sendable, Equatable {
     let number: Int
@@ -123,7 +203,7 @@ struct SessionListing: Sendable, Equatable {
     /// `nil` for a credential that was not used yet.
     let lastUse: Duration?
 
-    init(_ entry: SessionEntry, isDefault: Bool = false) {
+    init(_ entry: AcceptedLogin, isDefault: Bool = false) {
         number = entry.number
         isToken = entry.credential.form == .token
         space = SpacePattern(entry.space)

@@ -39,6 +39,29 @@ public struct SessionLimits: Sendable, Equatable {
     }
 
     public func allow(since: Duration, lastUse: Duration, now: Duration) -> Bool {
-        now - lastUse < idle && now - since < lifetime
+        now < end(since: since, lastUse: lastUse)
+    }
+
+    /// Returns when an entry is no longer valid, unless it is used until then.
+    func end(since: Duration, lastUse: Duration) -> Duration { min(lastUse + idle, since + lifetime) }
+}
+
+/// The times before which no credential is over, so that nobody has to look at all.
+struct NextEnd: Sendable {
+    /// On the monotonic clock; `nil` if there is none.
+    private var time: Duration?
+    /// Since 1970; `nil` if there is none.
+    private var wallTime: Duration?
+
+    static let never = NextEnd(time: nil, wallTime: nil)
+    static let unknown = NextEnd(time: .zero, wallTime: .zero)
+
+    func hasCome(_ now: Duration, _ wallTime: Duration) -> Bool {
+        time.map { now >= $0 } ?? false || self.wallTime.map { wallTime >= $0 } ?? false
+    }
+
+    mutating func include(_ credential: LoginCredential, _ end: Duration) {
+        time = min(time ?? end, end)
+        if let expiry = credential.expiresAt { wallTime = min(wallTime ?? expiry, expiry) }
     }
 }

@@ -8,7 +8,7 @@ public enum HiddenSegments {
     /// Returns the segments of the path as servers may read them: of each text of `readings`, without parameters and empty
     /// segments, in normal form (`normal`), and with their dot segments resolved as well. `nil` if the path is encoded more
     /// often than servers decode.
-    static func segmentReadings(of path: ExactText) -> [[[UInt8]]]? {
+    public static func segmentReadings(of path: ExactText) -> [[[UInt8]]]? {
         readings(of: path)?.flatMap { text in
             let segments = segments(of: text).map { normal($0) }.filter { !$0.isEmpty && $0 != [UInt8(ascii: ".")] }
             let resolved = segments.reduce(into: [[UInt8]]()) { found, segment in
@@ -19,7 +19,7 @@ public enum HiddenSegments {
     }
 
     /// Whether every server reads the path in the same way.
-    static func isPlain(_ path: ExactText) -> Bool {
+    public static func isPlain(_ path: ExactText) -> Bool {
         path.string.withBytes { bytes in
             if bytes.first == UInt8(ascii: ".") { return false }
             var previous = UInt8(ascii: " ")

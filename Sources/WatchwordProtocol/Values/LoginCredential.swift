@@ -89,13 +89,14 @@ public struct LoginCredential: Sendable, Equatable {
 
     /// Whether both log in with the same form, account and secret. Other parts, such as the path, may differ.
     public func isSame(as other: LoginCredential) -> Bool {
-        form == other.form && account == other.account && secret == other.secret
+        parts === other.parts || form == other.form && account == other.account && secret == other.secret
     }
 
     /// Whether both are equal in every part except the persistence.
     public func isWhole(_ other: LoginCredential) -> Bool {
-        isSame(as: other) && isForSamePart(as: other) && expiresAt == other.expiresAt
-            && refreshToken == other.refreshToken
+        parts === other.parts
+            || isSame(as: other) && isForSamePart(as: other) && expiresAt == other.expiresAt
+                && refreshToken == other.refreshToken
     }
 
     /// Whether both are for the same path, and have the same scope.

@@ -1,4 +1,4 @@
-//! Uses features of the asynchronous Rust client, and prints a line for each result. Arguments: a site of rig/client_sites.py.
+//! Uses features of the asynchronous Rust client, and prints a line for each result. Arguments: a site of rig/clients.py.
 
 use std::time::Duration;
 use std::{env, fs, future};

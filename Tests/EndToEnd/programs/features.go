@@ -1,4 +1,4 @@
-// Uses features of the Go client beyond a single fetch, and prints the results as JSON. Arguments: a site of rig/client_sites.py.
+// Uses features of the Go client beyond a single fetch, and prints the results as JSON. Arguments: a site of rig/clients.py.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Uses features of the Node client beyond a single fetch, and prints the results as JSON. Arguments: a site of rig/client_sites.py.
+// Uses features of the Node client beyond a single fetch, and prints the results as JSON. Arguments: a site of rig/clients.py.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'

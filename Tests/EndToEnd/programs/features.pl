@@ -1,4 +1,4 @@
-# Uses features of the Perl client beyond a single fetch, and prints the results as JSON. Arguments: a site of rig/client_sites.py.
+# Uses features of the Perl client beyond a single fetch, and prints the results as JSON. Arguments: a site of rig/clients.py.
 use strict;
 use warnings;
 use Digest::SHA qw(sha256_hex);

@@ -1,4 +1,4 @@
-//! Uses features of the Rust client beyond a single fetch, and prints a line for each result. Arguments: a site of rig/client_sites.py.
+//! Uses features of the Rust client beyond a single fetch, and prints a line for each result. Arguments: a site of rig/clients.py.
 
 use std::io::{Read, Write};
 use std::{env, fs, io, process, thread, time::Duration};

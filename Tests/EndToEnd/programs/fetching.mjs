@@ -1,4 +1,4 @@
-// Uses the `fetch` of the Node client, and prints the results as JSON. Arguments: a site of rig/client_sites.py.
+// Uses the `fetch` of the Node client, and prints the results as JSON. Arguments: a site of rig/clients.py.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createFetch, fetch as byAgent } from './fetch.mjs'

@@ -1,14 +1,12 @@
-"""Shows windows of the agent one after the other. As a program, it reads lines: a question, with `expand` to show its details, or
-`{"row":[…]}` for a row of the saved logins. For each line it prints the Alt keys of the window, its size, its controls, all its texts,
-those that are cut or hyphenated, and those that are outside of the window and cannot be scrolled to; the window stays until the next
-line.
+"""Shows windows of the agent one after the other. As a program, it reads a line with a message for each, prints what `description` returns,
+and keeps the window until the next line.
 
-In a question, `changes` replaces fields that the agent adds, and `certificates` the certificates in the usual folders. A login in the
-browser ends `expires_in` seconds from now; with `opened` its window is as after its button was pressed.
-`{"saved":…,"events":[…],"page":…}` shows a page of the saved logins, with this result or reply of `credential/list` and these audit
-records; also with `grants`, the list of `grant/list`, and `configuration`, the path of the settings. With `dialogue` it shows `add`,
-`lock`, `unlock`, or `forget` for the first login, and with `lost` there is no broker. `{"wait":true}` prints the same about the
-current window, after its initial delay.
+A message is a question, with `expand` to show its details, or `{"row":[…]}` for a row of the saved logins, or
+`{"saved":…,"events":[…],"page":…}` for a page of the saved logins, with this result or reply of `credential/list` and these audit records;
+also with `grants`, the list of `grant/list`, and `configuration`, the path of the settings. With `dialogue` that shows `add`, `lock`,
+`unlock`, or `forget` for the first login, and with `lost` there is no broker. In a question, `changes` replaces fields that the agent adds,
+and `certificates` those in the usual folders. A login in the browser ends `expires_in` seconds from now; with `opened` its window is as
+after its button was pressed. `{"wait":true}` describes the current window again, after its initial delay.
 The arguments `rtl` and `text=2` set the direction of the layout and the size of text; `po=FILE` sets the catalogue. With
 `behind` the windows do not have the focus until they are brought to the front, which no window manager of the tests can do."""
 import dataclasses
@@ -57,12 +55,17 @@ def toolkit_settings():
         Gtk.Settings.get_default().set_property("gtk-xft-dpi", 2 * 96 * 1024)
 
 
-def below(widget):
-    yield widget
+def children(widget):
     child = widget.get_first_child()
     while child:
-        yield from below(child)
+        yield child
         child = child.get_next_sibling()
+
+
+def below(widget):
+    yield widget
+    for child in children(widget):
+        yield from below(child)
 
 
 def keys(window):
@@ -90,13 +93,11 @@ def hyphenated(window):
 
 def is_laid_out(window, expand):
     """Whether the window has its size. The window manager grants it a moment after the window has asked for it."""
-    details = [widget for widget in below(window) if isinstance(widget, parts.Details)] if expand else []
-    if not window.get_height() or any(not one.inside.get_height() for one in details):
+    kinds = lambda kind: [widget for widget in below(window) if isinstance(widget, kind)]  # noqa: E731
+    if not window.get_height() or expand and any(not one.inside.get_height() for one in kinds(parts.Details)):
         return False
     # The switcher of the pages moves to the bottom a moment after the window is too narrow for it.
-    bars = [widget for widget in below(window) if isinstance(widget, Adw.ViewSwitcherBar)]
-    titles = [widget for widget in below(window) if isinstance(widget, Adw.ViewSwitcherTitle)]
-    if any(bar.get_reveal() != title.get_title_visible() for bar, title in zip(bars, titles)):
+    if any(bar.get_reveal() != title.get_title_visible() for bar, title in zip(kinds(Adw.ViewSwitcherBar), kinds(Adw.ViewSwitcherTitle))):
         return False
     whole = content(window)
     return whole.get_height() >= whole.measure(Gtk.Orientation.VERTICAL, whole.get_width()).minimum
@@ -135,11 +136,9 @@ def controls(window):
         is_whole = isinstance(widget, (Gtk.Button, Gtk.Editable, Gtk.Expander))
         if is_whole or widget.get_focusable() and not isinstance(widget, Gtk.Window):
             found.append(types)
-        child = None if is_whole else widget.get_first_child()
-        while child:
+        for child in [] if is_whole else children(widget):
             if child.get_visible() and child.get_accessible_role() is not Gtk.AccessibleRole.NONE:
                 look(child)
-            child = child.get_next_sibling()
 
     look(window)
     return found
@@ -148,9 +147,7 @@ def controls(window):
 def texts_of(widget):
     """Returns what a widget shows or says: label, title, placeholder, tooltip."""
     found = [widget.get_tooltip_text()]
-    for name in ("label", "title", "placeholder-text"):
-        if widget.find_property(name):
-            found.append(widget.get_property(name))
+    found += [widget.get_property(name) for name in ("label", "title", "placeholder-text") if widget.find_property(name)]
     return [text for text in found if isinstance(text, str) and text]
 
 
@@ -179,13 +176,9 @@ def description(window):
 
 def use_files(message):
     """Replaces files of the user by those of the message."""
-    if certificates := message.get("certificates"):
-        found = [certificate_choices.Choice(path, "", certificate_choices.FOLDER, x509.Summary(subject, issuer, expiry),
-                                            (issuer,))
-                 for path, subject, issuer, expiry in certificates]
-        certificate_choices.on_files = lambda *_: found
-    else:
-        certificate_choices.on_files = ON_FILES
+    found = [certificate_choices.Choice(path, "", certificate_choices.FOLDER, x509.Summary(subject, issuer, expiry), (issuer,))
+             for path, subject, issuer, expiry in message.get("certificates", ())]
+    certificate_choices.on_files = (lambda *_: found) if found else ON_FILES
     places.configuration_file = (lambda: message["configuration"]) if "configuration" in message else CONFIGURATION_FILE
 
 
@@ -211,10 +204,9 @@ def main():
     rows = []
 
     def mapped(window, expand):
-        if expand:
-            for widget in below(window):
-                if isinstance(widget, Gtk.Expander):
-                    widget.set_expanded(True)
+        for widget in below(window) if expand else ():
+            if isinstance(widget, Gtk.Expander):
+                widget.set_expanded(True)
 
         def report():
             nonlocal waited

@@ -2,6 +2,7 @@
 import datetime
 import ipaddress
 import pathlib
+import re
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -51,6 +52,10 @@ class Pair:
         return self.certificate.fingerprint(hashes.SHA256()).hex()
 
     @property
+    def public_pem(self):
+        return self.key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+    @property
     def der(self):
         return self.certificate.public_bytes(serialization.Encoding.DER)
 
@@ -63,44 +68,36 @@ class Pair:
         return folder / f"{stem}.pem", folder / f"{stem}.key"
 
 
+def certificate(subject, key, issuer, signer, start, end, *extensions, digest=hashes.SHA256()):
+    """Makes a certificate that is valid from `start` to `end`, in days from now, for a key."""
+    builder = (
+        x509.CertificateBuilder().subject_name(name(subject)).issuer_name(name(issuer)).public_key(key.public_key())
+        .serial_number(x509.random_serial_number()).not_valid_before(now() + start * DAY).not_valid_after(now() + end * DAY))
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
+    return builder.sign(signer, digest)
+
+
+def alternative_names(texts):
+    """The names of a server: host names and addresses."""
+    return x509.SubjectAlternativeName([
+        x509.IPAddress(ipaddress.ip_address(text)) if re.fullmatch(r"[\d.]+", text) else x509.DNSName(text) for text in texts])
+
+
 class Authority(Pair):
     def __init__(self, common_name="Test authority", issuer=None):
-        key = new_key()
-        signer = issuer or Pair(key, None)
-        certificate = (
-            x509.CertificateBuilder().subject_name(name(common_name))
-            .issuer_name(issuer.certificate.subject if issuer else name(common_name))
-            .public_key(key.public_key()).serial_number(x509.random_serial_number())
-            .not_valid_before(now() - DAY).not_valid_after(now() + 9 * DAY)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .sign(signer.key, hashes.SHA256()))
-        super().__init__(key, certificate)
+        key, self.name = new_key(), common_name
+        super().__init__(key, certificate(
+            common_name, key, (issuer or self).name, issuer.key if issuer else key, -1, 9, x509.BasicConstraints(ca=True, path_length=None)))
 
     def issue(self, common_name="localhost", names=("localhost", "127.0.0.1"), start=-1, end=1, bits=None, client=False, digest=hashes.SHA256()):
         """Issues a leaf certificate that is valid from `start` to `end`, in days from now."""
         key = new_key(bits)
         usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
-        builder = (
-            x509.CertificateBuilder().subject_name(name(common_name)).issuer_name(self.certificate.subject)
-            .public_key(key.public_key()).serial_number(x509.random_serial_number())
-            .not_valid_before(now() + start * DAY).not_valid_after(now() + end * DAY)
-            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False))
-        if not client:
-            builder = builder.add_extension(x509.SubjectAlternativeName([general_name(one) for one in names]), critical=False)
-        return Pair(key, builder.sign(self.key, digest))
+        extensions = [x509.ExtendedKeyUsage([usage]), *([] if client else [alternative_names(names)])]
+        return Pair(key, certificate(common_name, key, self.name, self.key, start, end, *extensions, digest=digest))
 
 
-def general_name(text):
-    try:
-        return x509.IPAddress(ipaddress.ip_address(text))
-    except ValueError:
-        return x509.DNSName(text)
-
-
-def self_signed(common_name="localhost", names=("localhost", "127.0.0.1")):
-    key = new_key()
-    certificate = (
-        x509.CertificateBuilder().subject_name(name(common_name)).issuer_name(name(common_name)).public_key(key.public_key())
-        .serial_number(x509.random_serial_number()).not_valid_before(now() - DAY).not_valid_after(now() + DAY)
-        .add_extension(x509.SubjectAlternativeName([general_name(one) for one in names]), critical=False).sign(key, hashes.SHA256()))
-    return Pair(key, certificate)
+def self_signed(common_name="localhost", names=("localhost", "127.0.0.1"), bits=None):
+    key = new_key(bits)
+    return Pair(key, certificate(common_name, key, common_name, key, -1, 1, alternative_names(names)))

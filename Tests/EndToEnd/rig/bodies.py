@@ -2,38 +2,24 @@
 import base64
 import hashlib
 import json
-import socket
 import time
+
+from .client import connected, cut, framed
 
 
 class Attached:
     """A connection after its `fetch/attach`. `reply` is the reply; `start` is the part of the body that arrived with it."""
 
     def __init__(self, path, token, side="response", framing="lines", seconds=30, receive_buffer=None):
-        self.socket = socket.socket(socket.AF_UNIX)
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(seconds)
-        self.socket.connect(path)
+        self.socket = connected(path, seconds, receive_buffer)
         message = {"jsonrpc": "2.0", "id": 1, "method": "fetch/attach", "params": {"token": token, "side": side}}
-        text = json.dumps(message).encode()
-        self.socket.sendall(text + b"\n" if framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
-        self.reply, self.start = self._reply(framing)
-
-    def _reply(self, framing):
+        self.socket.sendall(framed(json.dumps(message).encode(), framing))
         buffer = b""
-        while True:
-            if framing == "lines":
-                line, found, rest = buffer.partition(b"\n")
-                if found:
-                    return json.loads(line), rest
-            else:
-                head, found, rest = buffer.partition(b"\r\n\r\n")
-                if found and len(rest) >= (length := int(head[len(b"Content-Length: "):])):
-                    return json.loads(rest[:length]), rest[length:]
+        while not (found := cut(buffer, framing)):
             data = self.socket.recv(1 << 16)
             assert data, f"the connection ended before the reply: {buffer!r}"
             buffer += data
+        self.reply, self.start = json.loads(found[0]), found[1]
 
     def parts(self):
         """Yields the parts of the body as they arrive, until the end of the stream."""

@@ -7,11 +7,12 @@ import pathlib
 import resource
 import shutil
 import signal
-import subprocess
 import tempfile
 
+import psutil
+
 from rig.bodies import eventually
-from rig.waiting import is_ready
+from rig.waiting import is_ready, started
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -53,32 +54,25 @@ class Broker:
     """Starts `watchwordd`, and ends it by its process id. `max_descriptors` limits its open files and sockets."""
 
     def __init__(self, folder, *options, environment=None, max_descriptors=None):
-        self.max_descriptors = max_descriptors
-        self.folder = pathlib.Path(folder)
-        self.home = self.folder / "home"
-        self.home.mkdir(mode=0o700, exist_ok=True)
-        runtime = self.folder / "run"
-        runtime.mkdir(mode=0o700, exist_ok=True)
-        self.socket = str(runtime / "broker.sock")
-        self.log_path = self.folder / "broker.log"
-        self.options = options
-        self.environment = {"HOME": str(self.home), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"]}
-        self.environment.update(environment or {})
+        self.folder, self.options, self.max_descriptors = pathlib.Path(folder), options, max_descriptors
+        self.home, runtime = self.folder / "home", self.folder / "run"
+        for one in (self.home, runtime):
+            one.mkdir(mode=0o700, exist_ok=True)
+        self.socket, self.log_path = str(runtime / "broker.sock"), self.folder / "broker.log"
+        self.environment = {"HOME": str(self.home), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"], **(environment or {})}
         self.process = None
 
     def start(self, seconds=30):
         readable, writable = os.pipe()
-        log = open(self.log_path, "ab")
-        self.process = subprocess.Popen(
+        self.process = started(
             [program("watchwordd"), "--socket", self.socket, "--log-level", "debug", "--ready-fd", str(writable), *self.options],
-            env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[writable],
+            self.log_path, env=self.environment, pass_fds=[writable],
             # Without this function, no copy is made of the tests' memory.
             preexec_fn=self._limit if self.max_descriptors else None)
+        self.about = psutil.Process(self.process.pid)
         os.close(writable)
-        ready = is_ready(readable, seconds)
-        text = os.read(readable, 16) if ready else b""
-        os.close(readable)
-        assert text == b"ready\n", f"the broker did not start: {self.log[-2000:]}"
+        with open(readable) as file:
+            assert is_ready(file, seconds) and file.readline() == "ready\n", f"the broker did not start: {self.log[-2000:]}"
         return self
 
     def _limit(self):
@@ -108,12 +102,22 @@ class Broker:
 
     @property
     def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd")) if os.geteuid() == 0 else None
+        return self.about.num_fds() if os.geteuid() == 0 else None
 
     @property
     def resident_kilobytes(self):
+        return self.about.memory_info().rss >> 10
+
+    @property
+    def peak_kilobytes(self):
+        """The peak of its resident memory, in kB."""
         with open(f"/proc/{self.process.pid}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+    @property
+    def processor_seconds(self):
+        """Its CPU time in seconds, user and system."""
+        return sum(self.about.cpu_times()[:2])
 
     @property
     def temporary_files(self):
@@ -129,16 +133,3 @@ class Broker:
     @property
     def temporary_bytes(self):
         return sum(self.temporary_files)
-
-    @property
-    def peak_kilobytes(self):
-        """The peak of its resident memory, in kB."""
-        with open(f"/proc/{self.process.pid}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-
-    @property
-    def processor_seconds(self):
-        """Its CPU time in seconds, user and system."""
-        with open(f"/proc/{self.process.pid}/stat") as stat:
-            user, system = stat.read().rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

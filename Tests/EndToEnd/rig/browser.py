@@ -1,12 +1,18 @@
-"""Headless Chromium, each time with a new profile."""
+"""Headless Chromium, each time with a new profile: shows pages, attacks, and logs in to glewlwyd, driven by the DevTools protocol."""
+import contextlib
+import json
+import os
 import re
 import shlex
 import subprocess
 import tempfile
+import time
+import urllib.parse
 
 from .bodies import eventually
 from .scripted import ScriptedServer, response
 from .servers import find
+from .waiting import ended, is_ready, output
 
 #: Without the requests that a browser sends by itself, as far as Chromium has options for that. Root cannot use its sandbox.
 OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
@@ -35,11 +41,7 @@ def through_front(url, profile):
 def show(url, *options, seconds=60):
     """Returns the document of `url` after its scripts have run."""
     with tempfile.TemporaryDirectory() as profile:
-        done = subprocess.run(
-            ["sh", "-c", command(url, profile, *options)], capture_output=True, text=True, timeout=seconds,
-            env={"PATH": "/usr/bin:/bin", "HOME": profile})
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+        return output("sh", "-c", command(url, profile, *options), timeout=seconds, env={"PATH": "/usr/bin:/bin", "HOME": profile})
 
 
 def title(document):
@@ -105,12 +107,104 @@ class Attacker(ScriptedServer):
         """Visits the page at `url` with Chromium; returns its report."""
         number = len(self.reports)
         # Other processes of Chromium may still write to it when the first has ended.
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            process = subprocess.Popen(
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, subprocess.Popen(
                 ["sh", "-c", "exec " + command(url, profile, *options, more=[])], stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "HOME": profile})
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "HOME": profile}) as process:
             try:
                 return eventually(lambda: self.reports[number:], "the page has reported", seconds=60)[0]
             finally:
                 process.terminate()
-                process.wait(30)
+
+
+#: One step of the login page: returns what to do, after clicking what can be clicked.
+STEP = """(() => {
+  const username = document.getElementById("username")
+  if (username) return "credentials"
+  for (const box of document.querySelectorAll("input[id^=grant-]")) if (!box.checked) box.click()
+  const buttons = [...document.querySelectorAll("button")].filter(button => button.offsetParent)
+  for (const text of ["Grant access", "Continue"]) {
+    const found = buttons.find(button => button.innerText.trim() == text)
+    if (found) { found.click(); return text }
+  }
+  return "waiting"
+})()"""
+
+
+class ProtocolError(Exception):
+    pass
+
+
+class Chromium:
+    """A browser with a new profile and one page."""
+
+    def __init__(self, profile, *options):
+        # Chromium reads commands from descriptor 3 and writes to 4: NUL-terminated JSON.
+        (its_input, self._output), (self._input, its_output) = os.pipe(), os.pipe()
+        script = f'exec {{a}}<&{its_input} {{b}}>&{its_output}; exec "$@" 3<&$a 4>&$b {{a}}<&- {{b}}>&-'
+        words = [find("chromium"), *OPTIONS, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
+        self.process = subprocess.Popen(
+            ["bash", "-c", script, "bash", *words], pass_fds=[its_input, its_output], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "HOME": str(profile)})
+        os.close(its_input)
+        os.close(its_output)
+        self._buffer, self._number, self._session = b"", 0, None
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.close)
+            target = self.call("Target.createTarget", url="about:blank")["targetId"]
+            self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            stack.pop_all()
+
+    def call(self, method, **params):
+        """Calls a method of the DevTools protocol; returns its result."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params, **({"sessionId": self._session} if self._session else {})}
+        os.write(self._output, json.dumps(message).encode() + b"\0")
+        while True:
+            while b"\0" not in self._buffer:
+                assert is_ready(self._input, 30), f"no answer to {method} within 30 s"
+                data = os.read(self._input, 1 << 16)
+                assert data, "Chromium has ended"
+                self._buffer += data
+            text, _, self._buffer = self._buffer.partition(b"\0")
+            reply = json.loads(text)
+            if reply.get("id") == self._number:
+                if "error" in reply:
+                    raise ProtocolError(reply["error"])
+                return reply["result"]
+
+    def evaluate(self, script):
+        """Returns the value of a script in the page, or None while the page changes."""
+        try:
+            return self.call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+        except ProtocolError:
+            return None
+
+    def type_into(self, element, text):
+        self.evaluate(f"(element => {{ element.focus(); element.select() }})(document.getElementById({json.dumps(element)}))")
+        self.call("Input.insertText", text=text)
+
+    def close(self):
+        ended(self.process)
+        os.close(self._input)
+        os.close(self._output)
+
+
+def log_in(server, url, *options, seconds=40):
+    """Opens `url`, which leads to glewlwyd, logs in there as its user, and grants everything; returns the URL and the text of the
+    page at the end, which is the program's, or glewlwyd's about a completed device."""
+    origin, been_there, end = urllib.parse.urlsplit(server.url).netloc, False, time.monotonic() + seconds
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, contextlib.closing(Chromium(profile, *options)) as browser:
+        browser.call("Page.navigate", url=url)
+        while True:
+            current = browser.evaluate("location.href") or ""
+            is_there = urllib.parse.urlsplit(current).netloc == origin
+            been_there |= is_there
+            done = "prompt=deviceComplete" in current if is_there else been_there and current.startswith("http")
+            if done and browser.evaluate("document.readyState") == "complete":
+                return current, browser.evaluate("document.body.innerText")
+            assert time.monotonic() < end, f"the login is stuck at {current}: {browser.evaluate('document.body.innerText')!r}"
+            if is_there and not done and browser.evaluate(STEP) == "credentials":
+                browser.type_into("username", server.USER)
+                browser.type_into("password", server.PASSWORD)
+                browser.evaluate("document.getElementById('loginbut').click()")
+            time.sleep(0.2)

@@ -1,4 +1,5 @@
 """A client that is independent of ours. It speaks both framings, and records every message and every byte."""
+import contextlib
 import json
 import queue
 import socket
@@ -11,6 +12,35 @@ def password_answer(user, password, **more):
     return {"action": "credential", "credential": {"type": "password", "user": user, "password": password, **more}}
 
 
+def connected(path, seconds=None, receive_buffer=None):
+    """Returns a connection to a broker, with this time limit for each operation."""
+    connection = socket.socket(socket.AF_UNIX)
+    if receive_buffer:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    # connect(2) with a timeout does not wait for room in the kernel's queue.
+    connection.connect(path)
+    connection.settimeout(seconds)
+    return connection
+
+
+def lines_of(*messages):
+    return b"".join(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n" for message in messages)
+
+
+def framed(text, framing):
+    return text + b"\n" if framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text)
+
+
+def cut(buffer, framing):
+    """Returns the first message in `buffer` and the rest, or None if it is not complete."""
+    head, found, rest = buffer.partition(b"\n" if framing == "lines" else b"\r\n\r\n")
+    if not found or framing == "lines":
+        return (head, rest) if found else None
+    length = int(head[len(b"Content-Length: "):])
+    assert head == b"Content-Length: %d" % length, head
+    return (rest[:length], rest[length:]) if len(rest) >= length else None
+
+
 class Client:
     def __init__(self, path, framing="lines", delivery="request", answer=None, name="rig"):
         """`answer` is called with the parameters of each challenge, and returns the result for the reply.
@@ -18,16 +48,14 @@ class Client:
         Without `answer`, challenges wait in `challenges` for `reply`. `delivery=None` skips `initialize`.
         """
         self.framing, self.answer = framing, answer
-        self.can_authenticate = None  # the result for `auth/canAuthenticate`; None leaves the reply to the test
-        self.give_body = None  # the result for `fetch/needBody`, and what to do then; None leaves the reply to the test
+        self.takes = {}  # method: what is done with a message of the broker; the others wait in `notifications`
         self.messages = []  # ("client" | "broker", message)
         self.received_bytes = b""
         self.replies, self.challenges, self.notifications = {}, queue.Queue(), queue.Queue()
         self.arrived = threading.Condition()
         self.closed = threading.Event()
         self.next_id = 0
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
+        self.socket = connected(path)
         threading.Thread(target=self._read, daemon=True).start()
         if delivery is not None:
             capabilities = {"challenge": {"delivery": delivery}}
@@ -41,8 +69,7 @@ class Client:
 
     def send(self, message):
         self.messages.append(("client", message))
-        text = json.dumps(message).encode()
-        self.send_bytes(text + b"\n" if self.framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
+        self.send_bytes(framed(json.dumps(message).encode(), self.framing))
 
     def start(self, method, params=None):
         self.next_id += 1
@@ -78,10 +105,8 @@ class Client:
         self.send({"jsonrpc": "2.0", "id": challenge["id"], "result": result})
 
     def close(self):
-        try:
+        with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self.socket.close()
 
     # Receiving
@@ -92,10 +117,8 @@ class Client:
             while data := self.socket.recv(1 << 16):
                 self.received_bytes += data
                 buffer += data
-                while True:
-                    message, buffer = self._cut(buffer)
-                    if message is None:
-                        break
+                while found := cut(buffer, self.framing):
+                    message, buffer = found
                     self._take(json.loads(message))
         except OSError:
             pass
@@ -104,37 +127,21 @@ class Client:
             with self.arrived:
                 self.arrived.notify_all()
 
-    def _cut(self, buffer):
-        if self.framing == "lines":
-            line, found, rest = buffer.partition(b"\n")
-            return (line, rest) if found else (None, buffer)
-        head, found, rest = buffer.partition(b"\r\n\r\n")
-        if not found:
-            return None, buffer
-        length = int(head[len(b"Content-Length: "):])
-        assert head == b"Content-Length: %d" % length, head
-        return (rest[:length], rest[length:]) if len(rest) >= length else (None, buffer)
-
     def _take(self, message):
         self.messages.append(("broker", message))
-        for one in message if isinstance(message, list) else [message]:
-            if one.get("method") == "auth/challenge":
-                if self.answer is not None:
-                    self.reply(one, self.answer(one["params"]))
-                else:
-                    self.challenges.put(one)
-            elif one.get("method") == "auth/canAuthenticate" and self.can_authenticate is not None:
-                self.reply(one, {"answer": self.can_authenticate})
-            elif one.get("method") == "fetch/needBody" and self.give_body is not None:
-                result, then = self.give_body(one["params"])
-                self.reply(one, result)
-                then()
-            elif "method" in one:
+        messages = message if isinstance(message, list) else [message]
+        for one in messages:
+            method = one.get("method")
+            if method == "auth/challenge" and self.answer is not None:
+                self.reply(one, self.answer(one["params"]))
+            elif method == "auth/challenge":
+                self.challenges.put(one)
+            elif method in self.takes:
+                self.takes[method](one)
+            elif method:
                 self.notifications.put(one)
         with self.arrived:
-            for one in message if isinstance(message, list) else [message]:
-                if "method" not in one:
-                    self.replies[one.get("id")] = one
+            self.replies.update({one.get("id"): one for one in messages if "method" not in one})
             self.arrived.notify_all()
 
     def raw_reply(self, seconds=30):

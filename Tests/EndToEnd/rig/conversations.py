@@ -11,9 +11,9 @@ import json
 import re
 
 from .bodies import Attached
+from .client import framed
 from .forwarding import ForwardProxy
-from .scripted import DigestCheck, ScriptedServer, basic, basic_server, response
-from .tokens import bearer_server, rounds_server
+from .scripted import DigestCheck, ScriptedServer, basic, basic_server, bearer_server, response, rounds_server
 
 
 def serve(kind, realm="Staff", user="bob", password="", algorithm="MD5", token="", scheme="", rounds=()):
@@ -45,8 +45,7 @@ def forward(user, password, realm):
 class Replay:
     def __init__(self, path):
         self.lines = [json.loads(line) for line in path.read_text().splitlines()]
-        self.bound = {}
-        self.servers = []
+        self.bound, self.servers = {}, []
         if "server" in self.lines[0]:
             needed = self.lines.pop(0)
             server = serve(**needed["server"])
@@ -60,10 +59,9 @@ class Replay:
     def filled(self, value):
         """Returns `value` with all bound names replaced."""
         if isinstance(value, str):
-            whole = re.fullmatch(r"<(\w+)>", value)
-            if whole and whole.group(1) in self.bound:
-                return self.bound[whole.group(1)]
-            return re.sub(r"<(\w+)>", lambda found: str(self.bound.get(found.group(1), found.group(0))), value)
+            if value[1:-1] in self.bound and value == f"<{value[1:-1]}>":
+                return self.bound[value[1:-1]]
+            return re.sub(r"<(\w+)>", lambda found: str(self.bound.get(found[1], found[0])), value)
         if isinstance(value, list):
             return [self.filled(one) for one in value]
         return {key: self.filled(one) for key, one in value.items()} if isinstance(value, dict) else value
@@ -89,12 +87,10 @@ class Replay:
     def run(self, client, receive):
         """Replays the conversation. `receive()` returns the next message of the broker."""
         for line in self.lines:
-            if line.get("dir") == "client":
-                if "raw" in line:
-                    text = line["raw"].encode()
-                    client.send_bytes(text + b"\n" if client.framing == "lines" else b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
-                else:
-                    client.send(self.filled(line["message"]))
+            if "raw" in line:
+                client.send_bytes(framed(line["raw"].encode(), client.framing))
+            elif line.get("dir") == "client":
+                client.send(self.filled(line["message"]))
             elif "attach" in line:
                 attached = Attached(client.socket.getpeername(), **self.filled(line["attach"]), framing=client.framing)
                 self.match(line["reply"], attached.reply)

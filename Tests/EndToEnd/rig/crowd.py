@@ -9,45 +9,31 @@ not belong to the realm of their request.
 """
 import json
 import pathlib
-import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from rig.dying import DyingServer, Passwords, number_of  # noqa: E402
+from rig.streams import DyingServer, Passwords, number_of  # noqa: E402
+from rig.client import connected, lines_of  # noqa: E402
 from rig.scripted import basic  # noqa: E402
 
 HELLO = {"client": {"name": "crowd"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}}
 MANNERS = 4
 
 
-def line(message):
-    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
-
-
 def begin(path, url):
-    connection = socket.socket(socket.AF_UNIX)
-    # connect(2) with a timeout does not wait for room in the kernel's queue.
-    connection.connect(path)
-    connection.settimeout(60)
-    connection.sendall(
-        line({"id": 1, "method": "initialize", "params": HELLO}) + line({"id": 2, "method": "fetch/run", "params": {"url": url}}))
+    connection = connected(path, 60)
+    connection.sendall(lines_of({"id": 1, "method": "initialize", "params": HELLO}, {"id": 2, "method": "fetch/run", "params": {"url": url}}))
     return connection
 
 
 def challenge_of(connection):
     """Reads until the challenge; returns its id."""
-    buffer = b""
-    while True:
-        data = connection.recv(1 << 16)
-        if not data:
-            raise OSError("the broker has closed the connection")
-        buffer += data
-        *lines, buffer = buffer.split(b"\n")
-        for text in lines:
-            message = json.loads(text)
-            if message.get("method") == "auth/challenge":
-                return message["id"]
+    for text in connection.makefile("rb"):
+        message = json.loads(text)
+        if message.get("method") == "auth/challenge":
+            return message["id"]
+    raise OSError("the broker has closed the connection")
 
 
 def die(connection, manner, password):
@@ -55,7 +41,7 @@ def die(connection, manner, password):
         challenge = challenge_of(connection)
     if manner > 1:
         credential = {"type": "password", "user": "bob", "password": password, "persistence": "none"}
-        answer = line({"id": challenge, "result": {"action": "credential", "credential": credential}})
+        answer = lines_of({"id": challenge, "result": {"action": "credential", "credential": credential}})
         connection.sendall(answer if manner > 2 else answer[:len(answer) // 2])
     connection.close()
     return manner > 0

@@ -3,10 +3,10 @@ import hashlib
 import json
 import os
 import pathlib
-import subprocess
 import tarfile
 
-from .servers import Server, free_port, nginx_command
+from .servers import Server, free_port, nginx_command, readable, written
+from .waiting import output
 
 
 class Depot:
@@ -18,22 +18,21 @@ class Depot:
         (self.folder / "page.txt").write_text("the page\n")
         self.python_package("fronted")
         self._git_repository()
-        self._debian_packages()
+        written(self.folder, {
+            "deb/Packages": "Package: fronted\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@x.example>\nDescription: x\n"
+            f"Filename: ./fronted.deb\nSize: 1\nSHA256: {hashlib.sha256(b'x').hexdigest()}\n"})
         self.npm_package("fronted")
         self.publish()
 
     def publish(self):
         """Makes all files readable for servers that run as other users."""
-        for path in [self.folder, *self.folder.rglob("*")]:
-            path.chmod(0o755 if path.is_dir() else 0o644)
+        readable(self.folder)
 
     def python_package(self, name):
         source, shown = self.folder / f"source-{name}", self.folder / "simple" / name
-        source.mkdir()
-        (source / "setup.py").write_text(f"from setuptools import setup\nsetup(name='{name}', version='1.0', py_modules=['fronted'])\n")
-        (source / "fronted.py").write_text("")
-        subprocess.run(
-            ["/usr/bin/python3", "setup.py", "-q", "bdist_wheel", "-d", str(shown)], cwd=source, check=True, capture_output=True)
+        setup = f"from setuptools import setup\nsetup(name='{name}', version='1.0', py_modules=['fronted'])\n"
+        written(source, {"fronted.py": "", "setup.py": setup})
+        output("/usr/bin/python3", "setup.py", "-q", "bdist_wheel", "-d", str(shown), cwd=source)
         wheel = next(shown.iterdir()).name
         (shown / "index.html").write_text(f'<a href="{wheel}">{wheel}</a>')
 
@@ -44,13 +43,7 @@ class Depot:
                 ["git", "init", "-q", work],
                 ["git", "-C", work, "-c", "user.name=x", "-c", "user.email=x@x.example", "commit", "-q", "--allow-empty", "-m", "first"],
                 ["git", "clone", "-q", "--bare", work, shown], ["git", "-C", shown, "update-server-info"]]:
-            subprocess.run([str(word) for word in command], check=True, env=environment, capture_output=True)
-
-    def _debian_packages(self):
-        (self.folder / "deb").mkdir()
-        (self.folder / "deb" / "Packages").write_text(
-            "Package: fronted\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@x.example>\nDescription: x\n"
-            f"Filename: ./fronted.deb\nSize: 1\nSHA256: {hashlib.sha256(b'x').hexdigest()}\n")
+            output(*map(str, command), env=environment)
 
     def npm_package(self, name):
         (self.folder / "package.json").write_text(json.dumps({"name": name, "version": "1.0.0"}))

@@ -4,7 +4,9 @@ import contextlib
 import errno
 import mmap
 import pathlib
-import subprocess
+
+from .servers import find
+from .waiting import output
 
 SECOND = 10 ** 9
 KINDS = ["none", "accept", "read", "write", "read-file", "write-file", "getsockopt", "mmap", "mlock", "open", "socket", "memory", "library-memory"]
@@ -14,10 +16,7 @@ def build(folder):
     """Builds the library in `folder`."""
     library = pathlib.Path(folder) / "faults.so"
     source = pathlib.Path(__file__).with_name("faults.c")
-    try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
-    except FileNotFoundError:
-        raise AssertionError("cc is missing; run contrib/install-dependencies --test") from None
+    output(find("cc"), "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl")
     return library
 
 
@@ -47,8 +46,8 @@ class Faults:
         Without an `error`, the call does not return.
         """
         self["kind"] = 0
-        values = {"nth": nth, "every": every, "error": getattr(errno, error) if error else 0, "seen": 0, "failed": 0}
-        for field, number in values.items():
+        for field, number in {
+                "nth": nth, "every": every, "error": getattr(errno, error) if error else 0, "seen": 0, "failed": 0}.items():
             self[field] = number
         self["kind"] = KINDS.index(kind)
         try:
@@ -61,7 +60,7 @@ class Faults:
         and does not check the result."""
         if self["caller"] == 0:
             return False
-        lines = subprocess.run(["nm", "--defined-only", program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+        lines = output("nm", "--defined-only", program).splitlines()
         symbols = [(int(address, 16), name) for address, _, name in (line.split(maxsplit=2) for line in lines)]
         return max(symbol for symbol in symbols if symbol[0] <= self["caller"])[1].startswith("$s")
 
@@ -81,3 +80,13 @@ class Faults:
         """Imitates a suspended machine: the clock that includes suspended time jumps, and the wall clock with it."""
         self["awake"] += int(seconds * SECOND)
         self.move_wall(seconds)
+
+
+@contextlib.contextmanager
+def small(folder, size):
+    """Mounts a file system of `size`, as in tmpfs(5), on `folder`."""
+    output("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder))  # only root can
+    try:
+        yield folder
+    finally:
+        output("umount", "-l", str(folder))

@@ -1,21 +1,22 @@
 """More servers and proxies that are in use, for behaviour that nginx, Apache and squid do not show: each is strict or lenient
-in its own way.
-
-`VERSIONS` are those for which the tests were written; `Field.version` is the running version.
-"""
+in its own way."""
 import base64
-import datetime
+import gzip
 import hashlib
 import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import time
 import uuid
 
-from .servers import Server, apache_command, digest_users, find, free_port, publish
+import jwt
+
+from .authority import self_signed
+from .servers import Server, apache_command, digest_users, find, free_port, gunicorn, publish, served, written
 
 PYTHON_FOLDER = pathlib.Path(__file__).resolve().parents[3] / ".build-python"
 
@@ -23,7 +24,7 @@ PYTHON_FOLDER = pathlib.Path(__file__).resolve().parents[3] / ".build-python"
 def from_pypi(package):
     """Returns the environment with the packages from PyPI, which `contrib/install-dependencies --test` installs."""
     assert (PYTHON_FOLDER / package).exists(), f"{package} is missing; run contrib/install-dependencies --test"
-    return {**os.environ, "PYTHONPATH": str(PYTHON_FOLDER)}
+    return {"PYTHONPATH": str(PYTHON_FOLDER)}
 
 
 def version_of(*command, pattern=r"\d+(\.\d+)+\S*", **more):
@@ -32,39 +33,34 @@ def version_of(*command, pattern=r"\d+(\.\d+)+\S*", **more):
     return found.group(0).rstrip(",;") if found else "?"
 
 
-def lighttpd(folder, user, password, algorithm="MD5"):
+@served
+def lighttpd(folder, port, user, password, algorithm="MD5"):
     """Digest at /private/, with the `uri` compared to the request line. A line of the log: status, user, request line."""
-    folder = pathlib.Path(folder)
-    port = free_port()
-    (folder / "www" / "private").mkdir(parents=True)
-    (folder / "www" / "private" / "page.txt").write_text("private page\n")
     name = {"MD5": "md5", "SHA-256": "sha256"}[algorithm]
-    (folder / "users").write_text(f"{user}:Private:{hashlib.new(name, f'{user}:Private:{password}'.encode()).hexdigest()}\n")
-    (folder / "lighttpd.conf").write_text(
+    return ["lighttpd", "-D", "-f", "lighttpd.conf"], "access.log", {
+        "www/private/page.txt": "private page\n",
+        "users": f"{user}:Private:{hashlib.new(name, f'{user}:Private:{password}'.encode()).hexdigest()}\n",
+        "lighttpd.conf":
         'server.modules = ("mod_auth", "mod_authn_file", "mod_accesslog")\n'
         f'server.document-root = "{folder}/www"\nserver.port = {port}\nserver.bind = "127.0.0.1"\n'
         f'server.errorlog = "{folder}/error.txt"\naccesslog.filename = "{folder}/access.log"\n'
         'accesslog.format = "%s %u %r"\nmimetype.assign = (".txt" => "text/plain")\n'
         f'auth.backend = "htdigest"\nauth.backend.htdigest.userfile = "{folder}/users"\n'
-        f'auth.require = ("/private/" => ("method" => "digest", "algorithm" => "{algorithm}", "realm" => "Private", "require" => "valid-user"))\n')
-    return Server([find("lighttpd"), "-D", "-f", f"{folder}/lighttpd.conf"], port, folder / "access.log")
+        f'auth.require = ("/private/" => ("method" => "digest", "algorithm" => "{algorithm}", "realm" => "Private", "require" => "valid-user"))\n'
+    }, {}
 
 
-def wsgidav(folder, user, password):
+@served
+def wsgidav(folder, port, user, password):
     """WebDAV with Digest, which hashes the `uri` of the request."""
-    folder = pathlib.Path(folder)
-    port = free_port()
-    (folder / "files").mkdir()
-    (folder / "files" / "page.txt").write_text("dav page\n")
-    (folder / "application.py").write_text(
+    return gunicorn(port, "application:app"), "dav.log", {
+        "files/page.txt": "dav page\n",
+        "application.py":
         "from wsgidav.wsgidav_app import WsgiDAVApp\n"
         f"users = {{'*': {{{user!r}: {{'password': {password!r}}}}}}}\n"
         f"app = WsgiDAVApp({{'provider_mapping': {{'/': {str(folder / 'files')!r}}}, 'simple_dc': {{'user_mapping': users}}, 'verbose': 0,\n"
         "    'http_authenticator': {'accept_basic': False, 'accept_digest': True, 'default_to_digest': True},\n"
-        "    'lock_storage': None, 'logging': {'enable': False}})\n")
-    return Server(
-        [find("gunicorn"), "--bind", f"127.0.0.1:{port}", "--worker-tmp-dir", "/dev/shm", "application:app"],
-        port, folder / "dav.log", cwd=folder, env=from_pypi("wsgidav"))
+        "    'lock_storage': None, 'logging': {'enable': False}})\n"}, from_pypi("wsgidav")
 
 
 def apache_with_digest(folder, realm, user, password, section, directives, log="%>s %u %r"):
@@ -82,24 +78,25 @@ def apache_proxy(folder, user, password):
     return apache_with_digest(folder, "Gate", user, password, "Proxy *", "ProxyRequests On")
 
 
-def tinyproxy(folder, user=None, password=None):
+@served
+def tinyproxy(folder, port, user=None, password=None):
     """A proxy; it requires Basic if `user` is set."""
-    folder = pathlib.Path(folder)
-    port = free_port()
-    (folder / "tinyproxy.conf").write_text(
-        f'Port {port}\nListen 127.0.0.1\nTimeout 20\nMaxClients 20\nLogFile "{folder}/proxy.log"\nLogLevel Info\nAllow 127.0.0.1\n'
-        + (f"BasicAuth {user} {password}\n" if user else ""))
-    return Server([find("tinyproxy"), "-d", "-c", f"{folder}/tinyproxy.conf"], port, folder / "proxy.log")
+    text = f'Port {port}\nListen 127.0.0.1\nTimeout 20\nMaxClients 20\nLogFile "{folder}/proxy.log"\nLogLevel Info\nAllow 127.0.0.1\n'
+    text += f"BasicAuth {user} {password}\n" if user else ""
+    return ["tinyproxy", "-d", "-c", "tinyproxy.conf"], "proxy.log", {"tinyproxy.conf": text}, {}
 
 
-def proxy_py(folder, user, password):
+@served
+def proxy_py(folder, port, user, password):
     """A proxy that requires Basic, without a realm."""
-    folder = pathlib.Path(folder)
-    port = free_port()
-    return Server(
-        [sys.executable, "-m", "proxy", "--hostname", "127.0.0.1", "--port", str(port), "--basic-auth", f"{user}:{password}",
-         "--num-workers", "1", "--num-acceptors", "1"],
-        port, folder / "proxy.log", cwd=folder, env={**from_pypi("proxy"), "HOME": str(folder)})
+    return [sys.executable, "-m", "proxy", "--hostname", "127.0.0.1", "--port", port, "--basic-auth", f"{user}:{password}",
+            "--num-workers", "1", "--num-acceptors", "1"], "proxy.log", {}, {**from_pypi("proxy"), "HOME": str(folder)}
+
+
+def registry_command(folder, port, authentication=""):
+    written(folder, {"config.yml": f"version: 0.1\nlog: {{level: info}}\nstorage: {{filesystem: {{rootdirectory: {folder}/data}}}}\n"
+                     f"http: {{addr: '127.0.0.1:{port}'}}\n{authentication}"})
+    return [find("docker-registry"), "serve", f"{folder}/config.yml"]
 
 
 class Registry(Server):
@@ -108,86 +105,60 @@ class Registry(Server):
     SERVICE, ISSUER = "registry.test", "issuer.test"
 
     def __init__(self, folder, realm=f"https://{ISSUER}/token"):
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import rsa
-
         folder, port = pathlib.Path(folder), free_port()
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, self.ISSUER)])
-        now = datetime.datetime.now(datetime.timezone.utc)
-        self.certificate = (
-            x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(self.key.public_key()).serial_number(1)
-            .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
-            .sign(self.key, hashes.SHA256()))
-        (folder / "issuer.pem").write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
-        (folder / "config.yml").write_text(
-            f"version: 0.1\nlog: {{level: info}}\nstorage: {{filesystem: {{rootdirectory: {folder}/data}}}}\n"
-            f"http: {{addr: '127.0.0.1:{port}'}}\n"
-            f"auth: {{token: {{realm: '{realm}', service: '{self.SERVICE}', issuer: '{self.ISSUER}', rootcertbundle: {folder}/issuer.pem}}}}\n")
-        super().__init__([find("docker-registry"), "serve", f"{folder}/config.yml"], port, folder / "registry.log", cwd=folder)
+        self.issuer = self_signed(self.ISSUER, bits=2048)
+        self.issuer.write(folder, "issuer")
+        super().__init__(registry_command(
+            folder, port, f"auth: {{token: {{realm: '{realm}', service: '{self.SERVICE}', issuer: '{self.ISSUER}',"
+            f" rootcertbundle: {folder}/issuer.pem}}}}\n"), port, folder / "registry.log", cwd=folder)
 
     def token(self, *scopes, user="bob", lifetime=600, audience=SERVICE):
         """Issues a token for scopes such as `repository:NAME:ACTION,…` (as in the registry's challenge). The registry accepts it
         for a minute longer than its lifetime in seconds."""
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import padding
-
-        def encoded(data):
-            return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
         now = int(time.time())
-        der = base64.b64encode(self.certificate.public_bytes(serialization.Encoding.DER)).decode()
-        header = {"typ": "JWT", "alg": "RS256", "x5c": [der]}
         access = [{"type": kind, "name": name, "actions": [one for one in actions.split(",") if one]}
                   for kind, name, actions in (re.fullmatch("([^:]+):(.+):([^:]*)", scope).groups() for scope in scopes)]
         claims = {"iss": self.ISSUER, "sub": user, "aud": audience, "exp": now + lifetime, "nbf": now - 600, "iat": now,
                   "jti": uuid.uuid4().hex, "access": access}
-        signed = ".".join(encoded(json.dumps(part).encode()) for part in [header, claims])
-        return f"{signed}.{encoded(self.key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+        return jwt.encode(claims, self.issuer.key, "RS256", {"x5c": [base64.b64encode(self.issuer.der).decode()]})
 
 
-def haproxy(folder, user, password):
+@served
+def haproxy(folder, port, user, password):
     """Requires Basic, and responds itself."""
-    folder, port = pathlib.Path(folder), free_port()
-    (folder / "haproxy.cfg").write_text(
-        "defaults\n mode http\n timeout client 20s\n timeout server 20s\n timeout connect 5s\n"
+    return ["haproxy", "-db", "-f", "haproxy.cfg"], "haproxy.log", {
+        "haproxy.cfg": "defaults\n mode http\n timeout client 20s\n timeout server 20s\n timeout connect 5s\n"
         f"userlist people\n user {user} insecure-password {password}\n"
         f"frontend front\n bind 127.0.0.1:{port}\n http-request auth realm Front unless {{ http_auth(people) }}\n"
-        ' http-request return status 200 content-type text/plain string "page"\n')
-    return Server([find("haproxy"), "-db", "-f", f"{folder}/haproxy.cfg"], port, folder / "haproxy.log")
+        ' http-request return status 200 content-type text/plain string "page"\n'}, {}
 
 
-def caddy(folder, user, password):
+@served
+def caddy(folder, port, user, password):
     """Requires Basic."""
-    folder, port = pathlib.Path(folder), free_port()
     hashed = subprocess.run([find("caddy"), "hash-password", "--plaintext", password], check=True, capture_output=True, text=True).stdout.strip()
-    (folder / "Caddyfile").write_text(
-        f"{{\n admin off\n auto_https off\n}}\nhttp://127.0.0.1:{port} {{\n basicauth * {{\n  {user} {hashed}\n }}\n respond \"page\"\n}}\n")
-    return Server(
-        [find("caddy"), "run", "--config", f"{folder}/Caddyfile"], port, folder / "caddy.log",
-        env={**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)})
+    text = f"{{\n admin off\n auto_https off\n}}\nhttp://127.0.0.1:{port} {{\n basicauth * {{\n  {user} {hashed}\n }}\n respond \"page\"\n}}\n"
+    return ["caddy", "run", "--config", "Caddyfile"], "caddy.log", {"Caddyfile": text}, dict.fromkeys(
+        ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"], str(folder))
 
 
-def radicale(folder, user, password):
+@served
+def radicale(folder, port, user, password):
     """A calendar server with Basic."""
-    folder, port = pathlib.Path(folder), free_port()
-    (folder / "users").write_text(f"{user}:{password}\n")
-    (folder / "config").write_text(
-        f"[server]\nhosts = 127.0.0.1:{port}\n[auth]\ntype = htpasswd\nhtpasswd_filename = {folder}/users\nhtpasswd_encryption = plain\ndelay = 0\n"
-        f"[storage]\nfilesystem_folder = {folder}/collections\n")
-    return Server([find("radicale"), "--config", f"{folder}/config"], port, folder / "radicale.log", env={**os.environ, "HOME": str(folder)})
+    return ["radicale", "--config", "config"], "radicale.log", {
+        "users": f"{user}:{password}\n",
+        "config": f"[server]\nhosts = 127.0.0.1:{port}\n[auth]\ntype = htpasswd\nhtpasswd_filename = {folder}/users\n"
+        f"htpasswd_encryption = plain\ndelay = 0\n[storage]\nfilesystem_folder = {folder}/collections\n"}, {"HOME": str(folder)}
 
 
-def mitmproxy(folder, user, password):
+@served
+def mitmproxy(folder, port, user, password):
     """A proxy that requires Basic and intercepts the requests that it forwards."""
-    folder, port = pathlib.Path(folder), free_port()
-    return Server(
-        [find("mitmdump"), "--quiet", "--listen-host", "127.0.0.1", "--listen-port", str(port), "--proxyauth", f"{user}:{password}",
-         "--set", f"confdir={folder}"], port, folder / "mitmproxy.log", env={**os.environ, "HOME": str(folder)})
+    return ["mitmdump", "--quiet", "--listen-host", "127.0.0.1", "--listen-port", port, "--proxyauth", f"{user}:{password}",
+            "--set", f"confdir={folder}"], "mitmproxy.log", {}, {"HOME": str(folder)}
 
 
-# The results of `test_field_servers.py`, with the versions; part of MATRIX.md.
+# The results of `test_field_servers.py`, with the versions for which they were written; part of MATRIX.md.
 FIELD = {
     "lighttpd": ("1.4.69", "Digest MD5 and SHA-256, behind tinyproxy and squid", ["lighttpd", "-v"]),
     "Apache mod_auth_digest": ("2.4", "Digest behind tinyproxy and squid; Digest as a forwarding proxy", ["apache2", "-v"]),
@@ -205,8 +176,7 @@ FIELD = {
 
 def installed(name):
     """Returns the installed version of a server of `FIELD`."""
-    command = FIELD[name][2]
-    if command:
+    if command := FIELD[name][2]:
         return version_of(find(command[0]), *command[1:])
     found = [path.name for path in PYTHON_FOLDER.glob("*.dist-info") if path.name.lower().startswith(name + "-")]
     return found[0].removesuffix(".dist-info").rsplit("-", 1)[1] if found else "missing"
@@ -217,3 +187,56 @@ def field_section():
     rows = [f"| {name} | {version} | {shown} |" for name, (version, shown, _) in FIELD.items()]
     return ["", "## Further servers", "", "Tested by `test_field_servers.py`, which also compares the versions.", "",
             "| server | version | what works |", "| --- | --- | --- |", *rows]
+
+
+MEDIA = "application/vnd.docker."
+
+
+def open_registry(folder):
+    folder, port = pathlib.Path(folder), free_port()
+    return Server(registry_command(folder, port), port, folder / "registry.log", cwd=folder)
+
+
+def apache_digest_gate(folder, registry, user, password):
+    """Apache with Digest in front of a registry."""
+    return apache_with_digest(
+        folder, "Registry", user, password, "Location /",
+        f"ProxyPreserveHost On\nProxyPass / http://127.0.0.1:{registry.port}/", log="%>s %u %m %U")
+
+
+class Image:
+    """An image in a folder, as skopeo's transport `dir:` stores it. Its only layer is random, so that it cannot be compressed."""
+
+    def __init__(self, folder, size=2 << 20):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir()
+        content = os.urandom(size)
+        configuration = {"architecture": "amd64", "os": "linux", "config": {},
+                         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}"]}}
+        manifest = {"schemaVersion": 2, "mediaType": f"{MEDIA}distribution.manifest.v2+json",
+                    "config": self._part("container.image.v1+json", json.dumps(configuration).encode()),
+                    "layers": [self._part("image.rootfs.diff.tar.gzip", gzip.compress(content))]}
+        (self.folder / "manifest.json").write_text(json.dumps(manifest))
+        (self.folder / "version").write_text("Directory Transport Version: 1.1\n")
+
+    def _part(self, media, data):
+        digest = hashlib.sha256(data).hexdigest()
+        (self.folder / digest).write_bytes(data)
+        return {"mediaType": MEDIA + media, "digest": f"sha256:{digest}", "size": len(data)}
+
+    @property
+    def content(self):
+        return content(self.folder)
+
+    def push_and_pull(self, name, back, login=None):
+        """Returns a shell command that pushes the image as `name`, and pulls it into the folder `back`. `login` is a user and a
+        password, joined by a colon."""
+        copy = [find("skopeo"), "--insecure-policy", "copy", "-q"]
+        given = lambda side: [f"--{side}-creds={login}"] if login else []
+        push = [*copy, "--dest-tls-verify=false", *given("dest"), f"dir:{self.folder}", f"docker://{name}"]
+        pull = [*copy, "--src-tls-verify=false", *given("src"), f"docker://{name}", f"dir:{back}"]
+        return f"{shlex.join(push)} && {shlex.join(pull)}"
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}

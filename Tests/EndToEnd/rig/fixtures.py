@@ -1,5 +1,6 @@
 """Fixtures for the servers of the other modules; each is started once, on first use."""
 import contextlib
+import functools
 import os
 import pathlib
 import secrets
@@ -7,12 +8,11 @@ import tempfile
 
 import pytest
 
-from . import forwarding, leaks, proxies, softhsm
+from . import forwarding, leaks, servers, tls
 from . import kerberos as krb
 from . import ntlm as rig_ntlm
 from . import tls as rig_tls
-from .agents import RunningAgent
-from .desktop import Desktop
+from .desktop import Desktop, RunningAgent
 from .faults import Faults, build
 from .terminal import Shell
 
@@ -81,13 +81,13 @@ def squid(account, tls, realm):
     """squid with the URLs `squid.url("basic")`, `squid.url("tls-basic")` and so on. The user is `account`, for Negotiate a user
     of the realm."""
     with reachable_folder("squid") as folder, running(
-            proxies.Squid(folder, *account, tls=tls, realm=realm, names=["intranet.test"])) as server:
+            servers.Squid(folder, *account, tls=tls, realm=realm, names=["intranet.test"])) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def dante(tmp_path_factory):
-    with running(proxies.dante(tmp_path_factory.mktemp("dante"))) as server:
+    with running(servers.dante(tmp_path_factory.mktemp("dante"))) as server:
         yield server
 
 
@@ -116,13 +116,10 @@ def client_nginx(tmp_path_factory, certificates):
     """`client_nginx("optional", "TLSv1.2")` returns a server that requests a client certificate; the same arguments return the
     same server."""
     with contextlib.ExitStack() as stack:
-        started = {}
-
+        @functools.cache
         def start(verify="on", protocols="TLSv1.2 TLSv1.3"):
-            if (verify, protocols) not in started:
-                server = rig_tls.client_certificate_nginx(tmp_path_factory.mktemp("nginx-client"), certificates, verify, protocols)
-                started[verify, protocols] = stack.enter_context(running(server))
-            return started[verify, protocols]
+            folder = tmp_path_factory.mktemp("nginx-client")
+            return stack.enter_context(running(rig_tls.client_certificate_nginx(folder, certificates, verify, protocols)))
 
         yield start
 
@@ -130,7 +127,7 @@ def client_nginx(tmp_path_factory, certificates):
 @pytest.fixture(scope="session")
 def token(tmp_path_factory, certificates):
     """A PKCS#11 token with the certificate "client" and its key."""
-    return softhsm.Token(tmp_path_factory.mktemp("token"), certificates.pairs["client"])
+    return tls.Token(tmp_path_factory.mktemp("token"), certificates.pairs["client"])
 
 
 @pytest.fixture

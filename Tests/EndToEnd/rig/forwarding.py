@@ -4,37 +4,53 @@
 Both record every byte that clients send to them, and connect to 127.0.0.1 for any host: no name is looked up, and nothing
 leaves the machine.
 """
-import re
+import contextlib
+import http.client
+import selectors
 import socket
+import ssl
 import struct
-import threading
 import urllib.parse
 
+from . import tiny_browser
 from .scripted import ScriptedServer, response
 
 
-def pump(source, sink, note=lambda data: None):
-    try:
-        while data := source.recv(1 << 16):
-            note(data)
-            sink.sendall(data)
-    except OSError:
-        pass
-    for one in (source, sink):
-        try:
-            one.shutdown(socket.SHUT_RDWR)
-        except OSError:
+def join(client, upstream, note=lambda data: None):
+    """Forwards bytes in both directions until either side ends, in one thread: OpenSSL allows no second one. `note` gets those of the
+    client."""
+    with contextlib.closing(client), contextlib.closing(upstream), selectors.DefaultSelector() as selector, contextlib.suppress(OSError):
+        for side, carry in [(client, lambda data: note(data) or upstream.sendall(data)), (upstream, client.sendall)]:
+            selector.register(side, selectors.EVENT_READ, carry)
+        while all([_carry(key.fileobj, key.data) for key, _ in selector.select()]):
             pass
 
 
-def join(client, upstream, note):
-    """Forwards bytes in both directions until either side ends."""
-    upstream.settimeout(None)
-    back = threading.Thread(target=pump, args=(upstream, client), daemon=True)
-    back.start()
-    pump(client, upstream, note)
-    back.join()
-    upstream.close()
+def _carry(source, carry):
+    """Forwards the data that can be read now; returns false at the end."""
+    source.setblocking(False)
+    try:
+        data = source.recv(1 << 16)
+        # OpenSSL may hold more than it has returned, which select(2) does not see.
+        while pending := getattr(source, "pending", int)():
+            data += source.recv(pending)
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return True
+    finally:
+        source.setblocking(True)
+    carry(data)
+    return bool(data)
+
+
+def forwarded(request, port, target, without=()):
+    """Returns the response of a server on this machine to a request. The client's connection stays open when the server's ends."""
+    own = {"connection", "content-length", "transfer-encoding", "host", *without}
+    fields = [(name, value) for name, value in request.headers if name.lower() not in own] + [("Connection", "close")]
+    body = request.body if request.header("Content-Length") else None
+    page = tiny_browser.request(f"http://127.0.0.1:{port}{target}", request.method, fields, body, request.header("Host"))
+    length = page.header("Content-Length") if request.method == "HEAD" else len(page.body)
+    own.remove("host")
+    return response(page.status, page.body, *(f"{name}: {value}" for name, value in page.headers if name.lower() not in own), length=length)
 
 
 class ForwardProxy(ScriptedServer):
@@ -53,51 +69,28 @@ class ForwardProxy(ScriptedServer):
             self.tunnelled += data
 
     def _respond(self, connection, request, early):
-        refusal = self.handler(request)
+        refusal, tunnel = self.handler(request), request.method == "CONNECT"
+        url = urllib.parse.urlsplit(("//" if tunnel else "") + request.target)
+        if refusal is None and not tunnel and url.scheme != "http":
+            refusal = response(400, b"not a proxy request")
         if refusal is not None:
             connection.sendall(refusal)
             return False
-        tunnel = request.method == "CONNECT"
-        url = urllib.parse.urlsplit(("//" if tunnel else "") + request.target)
-        if not tunnel and url.scheme != "http":
-            connection.sendall(response(400, b"not a proxy request"))
-            return False
         self.reached.append((url.hostname, url.port or 80))
         try:
+            if not tunnel:
+                target = url._replace(scheme="", netloc="").geturl() or "/"
+                connection.sendall(forwarded(request, url.port or 80, target, ["proxy-authorization", "proxy-connection"]))
+                return False
             upstream = socket.create_connection(("127.0.0.1", url.port or 80), 10)
-        except OSError:
+        except (OSError, http.client.HTTPException):
             connection.sendall(response(502, b"cannot reach it"))
             return False
-        if tunnel:
-            connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            self._note(early)
-            upstream.sendall(early)
-            join(connection, upstream, self._note)
-            return True
-        with upstream:
-            connection.sendall(self._forward(upstream, url, request))
-        return False
-
-    def _forward(self, upstream, url, request):
-        lines = [f"{request.method} {url._replace(scheme='', netloc='').geturl() or '/'} HTTP/1.0"]
-        own = {"proxy-authorization", "proxy-connection", "connection"}
-        lines += [f"{name}: {value}" for name, value in request.headers if name.lower() not in own]
-        upstream.sendall("\r\n".join([*lines, "Connection: close"]).encode("latin-1") + b"\r\n\r\n" + request.body)
-        answer = b""
-        while data := upstream.recv(1 << 16):
-            answer += data
-            # Some servers keep the connection open, whatever the request says.
-            head, found, body = answer.partition(b"\r\n\r\n")
-            length = re.search(rb"(?i)content-length: *(\d+)", head)
-            if found and length and (request.method == "HEAD" or len(body) >= int(length.group(1))):
-                break
-        # The client's connection stays open when the origin's ends: an NTLM login lasts as long as the client's connection.
-        head, _, body = answer.partition(b"\r\n\r\n")
-        status, *fields = head.split(b"\r\n")
-        fields = [field for field in fields if not field.lower().startswith((b"connection:", b"content-length:"))]
-        length = re.search(rb"(?i)content-length: *(\d+)", head)
-        size = int(length.group(1)) if length and request.method == "HEAD" else len(body)
-        return b"\r\n".join([status, *fields, b"Content-Length: %d" % size]) + b"\r\n\r\n" + body
+        connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        self._note(early)
+        upstream.sendall(early)
+        join(connection, upstream, self._note)
+        return True
 
 
 class Socks5Server(ScriptedServer):
@@ -111,23 +104,18 @@ class Socks5Server(ScriptedServer):
         self.users, self.asked, self.refused, self.tunnelled = users, [], [], b""
         super().__init__(None)
 
-    def _note(self, data):
-        with self.lock:
-            self.tunnelled += data
+    _note = ForwardProxy._note
 
     def _serve(self, connection, number):
         def take(count):
-            data = b""
-            while len(data) < count:
-                more = connection.recv(count - len(data))
-                if not more:
-                    raise OSError("the client has disconnected")
-                data += more
+            data = connection.recv(count, socket.MSG_WAITALL)
             with self.lock:
                 self.wire += data
+            if len(data) < count:
+                raise OSError("the client has disconnected")
             return data
 
-        try:
+        with contextlib.suppress(OSError), connection:
             user = self._log_in(connection, take)
             if user is False:
                 return
@@ -145,19 +133,14 @@ class Socks5Server(ScriptedServer):
                 return connection.sendall(b"\5\5\0" + address)
             connection.sendall(b"\5\0\0" + address)
             join(connection, upstream, self._note)
-        except OSError:
-            pass
-        finally:
-            connection.close()
 
     def destination(self, host, port):
         """Returns the port of this machine to connect to for `host`."""
         return port
 
     def _log_in(self, connection, take):
-        _, count = take(2)
-        offered = take(count)
-        method = 0 if self.users is None else 2
+        """Returns the user, or None if everyone is accepted; False after a refusal."""
+        offered, method = take(take(2)[1]), 0 if self.users is None else 2
         if method not in offered:
             self.refused.append(("methods", list(offered)))
             connection.sendall(b"\5\xff")
@@ -165,10 +148,8 @@ class Socks5Server(ScriptedServer):
         connection.sendall(bytes([5, method]))
         if method == 0:
             return None
-        _, length = take(2)
-        user = take(length).decode()
-        password = take(take(1)[0]).decode()
-        right = self.users.get(user) == password
+        user = take(take(2)[1]).decode()
+        right = self.users.get(user) == take(take(1)[0]).decode()
         connection.sendall(b"\1" + (b"\0" if right else b"\1"))
         if not right:
             self.refused.append(("user", user))

@@ -2,38 +2,34 @@
 
 Tickets are for HTTP/localhost: a URL with 127.0.0.1 names a service that the realm does not know.
 """
+import contextlib
 import os
 import pathlib
 import socket
-import subprocess
 
-from .servers import Server, apache_command, find, free_port, hand_to, publish
+from .servers import Server, apache_command, find, free_port, hand_to, publish, written
+from .waiting import output
 
 NAME = "WATCHWORD.TEST"
 WORDS = '%>s %u %U%q port=%{local}p "%{Authorization}i" "%{Proxy-Authorization}i" "%{Cookie}i"'
 
 
-def write_configuration(path, kdc_port):
-    """Writes a krb5.conf that uses no name server and one KDC."""
-    path = pathlib.Path(path)
-    path.write_text(
+def configuration(folder, kdc_port):
+    """Returns a krb5.conf that uses no name server and one KDC."""
+    return (
         f"[libdefaults]\ndefault_realm = {NAME}\nrdns = false\ndns_canonicalize_hostname = false\nqualify_shortname = \"\"\n"
         f"forwardable = true\ndns_lookup_kdc = false\ndns_lookup_realm = false\ndns_uri_lookup = false\n"
-        f"default_ccache_name = FILE:{path.parent}/tickets.default\ndefault_keytab_name = FILE:{path.parent}/none.keytab\n"
-        f"default_client_keytab_name = FILE:{path.parent}/none.keytab\n"
+        f"default_ccache_name = FILE:{folder}/tickets.default\ndefault_keytab_name = FILE:{folder}/none.keytab\n"
+        f"default_client_keytab_name = FILE:{folder}/none.keytab\n"
         f"[realms]\n{NAME} = {{\nkdc = 127.0.0.1:{kdc_port}\n}}\n[domain_realm]\nlocalhost = {NAME}\n")
-    return path
 
 
 def free_port_of_both_kinds():
     while True:
         port = free_port()
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
+        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Realm:
@@ -42,29 +38,26 @@ class Realm:
     def __init__(self, folder, users):
         self.folder, self.name = pathlib.Path(folder), NAME
         self.port = free_port_of_both_kinds()
-        self.configuration = write_configuration(self.folder / "krb5.conf", self.port)
-        self.profile = self.folder / "kdc.conf"
-        self.profile.write_text(
-            f"[kdcdefaults]\nkdc_listen = 127.0.0.1:{self.port}\nkdc_tcp_listen = 127.0.0.1:{self.port}\n"
+        self.configuration, self.profile = self.folder / "krb5.conf", self.folder / "kdc.conf"
+        written(self.folder, {
+            "krb5.conf": configuration(self.folder, self.port),
+            "kdc.conf": f"[kdcdefaults]\nkdc_listen = 127.0.0.1:{self.port}\nkdc_tcp_listen = 127.0.0.1:{self.port}\n"
             f"[realms]\n{NAME} = {{\ndatabase_name = {self.folder}/principal\nkey_stash_file = {self.folder}/stash\n"
-            f"acl_file = {self.folder}/acl\nmax_life = 1h\n}}\n[logging]\nkdc = FILE:{self.folder}/kdc.log\n")
+            f"acl_file = {self.folder}/acl\nmax_life = 1h\n}}\n[logging]\nkdc = FILE:{self.folder}/kdc.log\n"})
         self.keytab = self.folder / "http.keytab"
         self.service_environment = {
             **os.environ, "KRB5_CONFIG": str(self.configuration), "KRB5_KDC_PROFILE": str(self.profile),
             "KRB5_KTNAME": f"FILE:{self.keytab}", "KRB5RCACHENAME": "none:", "KRB5CCNAME": "MEMORY:"}
-        self._admin("kdb5_util", "create", "-s", "-r", NAME, text="master\nmaster\n")
+        self._run(self.service_environment, "kdb5_util", "create", "-s", "-r", NAME, text="master\nmaster\n")
         commands = [f'addprinc -pw "{password}" {user}' for user, password in users.items()]
         commands += ["addprinc -randkey HTTP/localhost", f"ktadd -k {self.keytab} HTTP/localhost"]
-        said = self._admin("kadmin.local", text="\n".join(commands) + "\n")
+        said = self._run(self.service_environment, "kadmin.local", text="\n".join(commands) + "\n")
         assert self.keytab.exists(), said
-        self.kdc = Server(
-            [find("krb5kdc"), "-n", "-r", NAME], self.port, self.folder / "kdc.log", env=self.service_environment)
+        self.kdc = Server([find("krb5kdc"), "-n", "-r", NAME], self.port, self.folder / "kdc.log", env=self.service_environment)
+        self.stop = self.kdc.stop
 
-    def _admin(self, name, *words, text):
-        done = subprocess.run(
-            [find(name), *words], env=self.service_environment, input=text, text=True, capture_output=True, timeout=30)
-        assert done.returncode == 0, done.stderr
-        return done.stdout + done.stderr
+    def _run(self, environment, name, *words, text):
+        return output(find(name), *words, env={**os.environ, **environment}, input=text)
 
     def environment(self, tickets="none"):
         """Returns the environment in which a program uses the ticket cache `tickets`."""
@@ -73,14 +66,8 @@ class Realm:
     def log_in(self, user, password, tickets=None):
         """Runs `kinit`; returns the environment that uses the ticket."""
         environment = self.environment(tickets or user)
-        done = subprocess.run(
-            [find("kinit"), "-l", "1h", user], env={**os.environ, **environment}, input=password + "\n", text=True,
-            capture_output=True, timeout=30)
-        assert done.returncode == 0, done.stderr
+        self._run(environment, "kinit", "-l", "1h", user, text=password + "\n")
         return environment
-
-    def stop(self):
-        self.kdc.stop()
 
 
 class GssapiApache(Server):
@@ -93,8 +80,7 @@ class GssapiApache(Server):
     def __init__(self, folder, realm, tls, websocket=None):
         folder = pathlib.Path(folder)
         self.tls_port, port = free_port(), free_port()
-        for name in ["server.key", "server.pem"]:
-            (folder / name).write_bytes((pathlib.Path(tls) / name).read_bytes())
+        written(folder, {name: (pathlib.Path(tls) / name).read_text() for name in ["server.key", "server.pem"]})
         publish(folder, {"kerberos/page.txt": "kerberos page\n", "either/page.txt": "either page\n", "open.txt": "open page\n"})
         realm.folder.chmod(0o755)
         realm.configuration.chmod(0o644)

@@ -1,5 +1,4 @@
 """The clients of all languages, built once in a run of all workers, with the scripts that their README shows."""
-import contextlib
 import fcntl
 import os
 import pathlib
@@ -11,6 +10,8 @@ import pytest
 
 from .broker import program
 from .clients import CLIENTS
+from .servers import written
+from .waiting import output
 
 README = CLIENTS / "README.md"
 #: The path of each language's script in the folder of its client, and the command that runs it.
@@ -62,14 +63,6 @@ def built(name, folders):
     return _BUILT[name]
 
 
-@contextlib.contextmanager
-def locked(path):
-    """Waits for the other workers' locks of this file."""
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 class Language:
     """A copy of one client, with the script of the README in it."""
 
@@ -81,7 +74,8 @@ class Language:
             self.folder, self.command = folder, [program(self.command)]
             return
         self.folder = folder / path.partition("/")[0]
-        with locked(f"{self.folder}.lock"):
+        with open(f"{self.folder}.lock", "w") as lock:  # the other workers wait
+            fcntl.flock(lock, fcntl.LOCK_EX)
             if not (done := folder / f"{name}.built").exists():
                 self.build(path)
                 done.touch()
@@ -90,19 +84,26 @@ class Language:
         if not self.folder.exists():
             shutil.copytree(CLIENTS / self.folder.name, self.folder, ignore=shutil.ignore_patterns("__pycache__", "target"))
         (self.folder.parent / path).write_text(shown(path))
-        {"go": self.build_go, "rust": self.build_rust, "rust-async": self.build_tokio}.get(self.name, lambda: None)()
+        if self.name == "go":
+            assert self.tool("gofmt", "-l", ".") == ""
+            self.tool("go", "build", "-o", "built", "./example")
+        elif self.name == "rust":
+            # Debian's packages replace crates.io, as the README describes.
+            settings = re.search(r"```ini\n(\[source.*?)```\n", README.read_text(), re.DOTALL).group(1)
+            written(self.folder, {"cargo/config.toml": settings})
+            self.tool("cargo", "build", "-q", "--example", "example")
+            shutil.copy(self.folder / "target" / "debug" / "examples" / "example", self.folder / "built")
+        elif self.name == "rust-async":
+            self.tool("cargo", "build", "-q", folder=self.folder / "tokio")
 
     def tool(self, *command, folder=None, **environment):
         """Runs a build tool, in `folder` or in that of the client; returns its output. It must download nothing, and write nothing
         outside of the client's folder."""
-        caches = {"GOCACHE": f"{self.folder}/go-cache", "GOPATH": f"{self.folder}/go-path", "GOFLAGS": "-mod=mod",
-                  "GOPROXY": "off",
+        caches = {"GOCACHE": f"{self.folder}/go-cache", "GOPATH": f"{self.folder}/go-path", "GOFLAGS": "-mod=mod", "GOPROXY": "off",
                   "CARGO_HOME": f"{self.folder}/cargo", "CARGO_TARGET_DIR": f"{self.folder}/target", "CARGO_NET_OFFLINE": "true",
                   "RUSTC": "/usr/bin/rustc", "CARGO_PROFILE_DEV_DEBUG": "0", "HOME": str(self.folder),
                   "PATH": "/usr/bin:/bin", **environment}
-        done = subprocess.run(command, cwd=folder or self.folder, env=caches, capture_output=True, text=True, timeout=900)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return output(*command, cwd=folder or self.folder, env=caches, timeout=900)
 
     def program(self, name):
         """Builds a program of Tests/EndToEnd/programs with this client; returns the command that runs it."""
@@ -114,28 +115,9 @@ class Language:
             self.tool(*build.format(name).split())
         return command.format(name).split()
 
-    def build_go(self):
-        assert self.tool("gofmt", "-l", ".") == ""
-        self.tool("go", "build", "-o", "built", "./example")
-
-    def build_rust(self):
-        self.use_crates_of_debian()
-        self.tool("cargo", "build", "-q", "--example", "example")
-        shutil.copy(self.folder / "target" / "debug" / "examples" / "example", self.folder / "built")
-
-    def build_tokio(self):
-        self.tool("cargo", "build", "-q", folder=self.folder / "tokio")
-
-    def use_crates_of_debian(self):
-        """Replaces crates.io by Debian's packages, as the README describes."""
-        settings = re.search(r"```ini\n(\[source.*?)```\n", README.read_text(), re.DOTALL).group(1)
-        (self.folder / "cargo").mkdir(exist_ok=True)
-        (self.folder / "cargo" / "config.toml").write_text(settings)
-
     def run(self, url, socket, login_file="/nonexistent", command=None, **more):
         """Runs the script with the URL as its argument; returns the exit status, standard output and standard error."""
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "WATCHWORD_SOCKET": str(socket),
-                       "LOGIN_FILE": str(login_file),
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "WATCHWORD_SOCKET": str(socket), "LOGIN_FILE": str(login_file),
                        "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.run(
             [*(command or self.command), url], cwd=self.folder, env=environment, capture_output=True, timeout=30,

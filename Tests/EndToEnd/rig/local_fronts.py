@@ -4,6 +4,7 @@ import socket
 import subprocess
 
 from .broker import program
+from .scripted import taken
 
 
 def run(broker, *command, seconds=60, environment=None, options=(), **more):
@@ -13,18 +14,20 @@ def run(broker, *command, seconds=60, environment=None, options=(), **more):
         env={**os.environ, "HOME": str(broker.home), "no_proxy": "", "NO_PROXY": "", **(environment or {})}, **more)
 
 
+def _opened(client, **params):
+    result = client.call("front/open", params)["result"]
+    host, port = result["listen"].rsplit(":", 1)
+    return (host, int(port)), result.get("token")
+
+
 def open_proxy(client):
     """Returns the address and the token of a new front."""
-    result = client.call("front/open", {})["result"]
-    host, port = result["listen"].rsplit(":", 1)
-    return (host, int(port)), result["token"]
+    return _opened(client)
 
 
 def open_site(client, url, **site):
     """Returns the address of a front of `url`."""
-    result = client.call("front/open", {"site": {"url": url, **site}})["result"]
-    host, port = result["listen"].rsplit(":", 1)
-    return host, int(port)
+    return _opened(client, site={"url": url, **site})[0]
 
 
 def exchange(address, data, seconds=20):
@@ -39,16 +42,12 @@ def receive_all(connection):
 
 
 def receive_response(connection):
-    """Reads one response with Content-Length from a socket."""
+    """Reads one response from a socket; returns its head and its body."""
     data = b""
-    while b"\r\n\r\n" not in data:
+    while not (found := taken(data)):
         part = connection.recv(1 << 16)
         assert part, f"the connection ended: {data!r}"
         data += part
-    head, body = data.split(b"\r\n\r\n", 1)
-    lengths = [line.split(b":")[1] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
-    length = int(lengths[0]) if lengths else 0
-    while len(body) < length:
-        body += connection.recv(1 << 16)
-    assert len(body) == length, "bytes after the response"
+    head, body, rest = found
+    assert not rest, "bytes after the response"
     return head, body

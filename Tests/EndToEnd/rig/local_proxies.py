@@ -4,10 +4,12 @@ import os
 import pathlib
 import subprocess
 
+import psutil
+
 from .broker import program
 from .client import password_answer
 from .field_servers import PYTHON_FOLDER, version_of
-from .servers import Server, find, free_port, wait_for_port
+from .servers import Server, find, free_port, wait_for_port, written
 
 PX_FOLDER = PYTHON_FOLDER.with_name(".build-px")
 
@@ -114,14 +116,11 @@ class Cntlm:
             raise Unsupported
         self.port, folder = free_port(), made(stage)
         lines = [f"Listen 127.0.0.1:{self.port}", f"Username {wish.user}", f"Domain {wish.domain or 'none'}", "Auth NTLMv2"]
-        if "password" in wish.knows:
-            lines.append(f"Password {wish.password or 'none'}")
+        lines += [f"Password {wish.password or 'none'}"] * ("password" in wish.knows)
         # It does not start without an upstream.
         lines += [f"Proxy {one}" for one in wish.upstreams or ["127.0.0.1:1"]]
-        if wish.direct or not wish.upstreams:
-            lines.append(f"NoProxy {wish.direct or '*'}")
-        path = folder / "cntlm.conf"
-        path.write_text("\n".join(lines) + "\n")
+        lines += [f"NoProxy {wish.direct or '*'}"] * bool(wish.direct or not wish.upstreams)
+        path = written(folder, {"cntlm.conf": "\n".join(lines) + "\n"}) / "cntlm.conf"
         path.chmod(0o600)
         self.server = Server([find("cntlm"), "-f", "-c", str(path)], self.port, folder / "cntlm.log")
         self.pid, self.stop = self.server.process.pid, self.server.stop
@@ -147,10 +146,8 @@ def made(stage):
 
 def proportional_kilobytes(pid):
     """Returns the memory of a process and its descendants, with its share of what several processes use."""
-    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
-    lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    own = next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return own + sum(proportional_kilobytes(child) for child in children)
+    process = psutil.Process(pid)
+    return sum(one.memory_full_info().pss for one in [process, *process.children(recursive=True)]) >> 10
 
 
 PROGRAMS = {"Watchword": Watchword, "px": Px, "cntlm": Cntlm}

@@ -1,13 +1,14 @@
 """An authorization server with a resource, the broker's configuration for them, and logins as a person's browser does them."""
+import contextlib
+import json
 import queue
 import socket
 
 import pytest
 
 from . import tiny_browser
-from .authorization_server import AuthorizationServer
+from .authorization_server import AuthorizationServer, ProtectedResource
 from .bodies import eventually
-from .protected_resource import ProtectedResource
 from .scripted import ScriptedServer, response
 
 
@@ -23,11 +24,9 @@ class Site:
         self.url = self.resource.url + self.resource.path
 
     def configuration(self, **changes):
-        options = {**self.options, **changes}
-        texts = {str: lambda value: f'"{value}"', bool: lambda value: str(value).lower(), int: str,
-                 list: lambda value: "[" + ", ".join(f'"{one}"' for one in value) + "]"}
-        lines = [f"{name} = {texts[type(value)](value)}" for name, value in options.items() if value is not None]
-        return f'[oauth."{self.configured_url}"]\n' + "\n".join(lines) + "\n"
+        # TOML writes these values like JSON.
+        options = {name: json.dumps(value) for name, value in {**self.options, **changes}.items() if value is not None}
+        return f'[oauth."{self.configured_url}"]\n' + "".join(f"{name} = {value}\n" for name, value in options.items())
 
     def broker(self, *options, text="", **more):
         return self.stage.configured(text + self.configuration(), *options, **more)
@@ -73,11 +72,9 @@ def statuses(client, calls):
 
 
 def is_closed(url):
-    try:
-        tiny_browser.request(url)
-    except OSError:
-        return True
-    return False
+    with contextlib.suppress(OSError):
+        return not tiny_browser.request(url)
+    return True
 
 
 def held_login(client, url, **params):
@@ -101,14 +98,11 @@ def stranger(stage):
 
 def own_address():
     """Returns an address of this machine that is not loopback, or None."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            # Connecting a datagram socket sends nothing (TEST-NET-3, RFC 5737).
-            probe.connect(("203.0.113.1", 9))
-        except OSError:
-            return None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        # Connecting a datagram socket sends nothing (TEST-NET-3, RFC 5737).
+        probe.connect(("203.0.113.1", 9))
         address = probe.getsockname()[0]
-    return None if address.startswith("127.") else address
+        return None if address.startswith("127.") else address
 
 
 def logged_in(client, site):

@@ -69,13 +69,9 @@ REAL = [
     ({"basic", "digest-md5"}, PROXIES, ALL, "squid"), ({"negotiate"}, PROXIES, {"right"}, "squid")]
 
 
-def about(table, scheme, target, outcome):
+def about(table, *cell):
     """Returns the texts of `table` about a cell."""
-    def holds(names, name):
-        return names is ALL or name in names
-
-    return [text for schemes, targets, outcomes, text in table
-            if holds(schemes, scheme) and holds(targets, target) and holds(outcomes, outcome)]
+    return [text for *sets, text in table if all(names is ALL or name in names for names, name in zip(sets, cell))]
 
 
 EVERY = [(scheme, target, outcome) for scheme in SCHEMES for target in TARGETS for outcome in OUTCOMES]

@@ -9,6 +9,7 @@ import os
 import pathlib
 import sys
 import threading
+import unittest.mock
 
 from .forwarding import ForwardProxy
 from .scripted import ScriptedServer, response
@@ -41,12 +42,9 @@ class NtlmCheck:
 
     @contextlib.contextmanager
     def _users_known(self):
-        with _environment:  # the only way to tell pyspnego the users
-            os.environ["NTLM_USER_FILE"] = str(self.path)
-            try:
-                yield
-            finally:
-                del os.environ["NTLM_USER_FILE"]
+        # The only way to tell pyspnego the users.
+        with _environment, unittest.mock.patch.dict(os.environ, NTLM_USER_FILE=str(self.path)):
+            yield
 
     def user_of(self, request):
         return self.users.get(request.connection)
@@ -62,9 +60,7 @@ class NtlmCheck:
         said = request.header("Proxy-Authorization" if self.proxy else "Authorization")
         scheme, _, text = (said or "").partition(" ")
         if scheme.lower() != "ntlm":
-            if request.connection in self.users:
-                return self._let_through(request)
-            return self._ask(request)
+            return self._let_through(request) if request.connection in self.users else self._ask(request)
         try:
             token = base64.b64decode(text, validate=True)
         except ValueError:

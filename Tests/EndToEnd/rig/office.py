@@ -4,7 +4,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import time
 
 from . import audit
@@ -15,7 +14,9 @@ from .forwarding import ForwardProxy, Socks5Server
 from .scripted import DigestCheck, basic, basic_server, response
 from .subjects import Consenter, sandboxed
 from .terminal import Terminal
+from .servers import written
 from .tls import TlsServer
+from .waiting import output
 
 HOSTS = ["intranet.example", "backup.example", "git.example.com", "example.org", "gate.example"]
 PROMPT = re.compile(rb"(User|Password|[Pp]assphrase|Repeat it)[^\n]*: ?$")
@@ -25,15 +26,6 @@ import sys
 from watchword import Watchword
 Watchword(name="report").fetch(sys.argv[1], credential={"type": "password", "user": "alice", "password": "wrong"})
 """
-
-
-def certified(folder):
-    """A folder with a certificate for every host, and its authority."""
-    authority = Authority()
-    authority.write(folder, "ca")
-    authority.issue(names=HOSTS).write(folder, "good")
-    authority.issue("bob", client=True).write(folder, "me")
-    return folder
 
 
 class Sites:
@@ -53,24 +45,21 @@ class Sites:
     def answer(self, host, path, request):
         if host == "intranet.example":
             return self.digest(request)
-        if host == "example.org":
-            return response(200, b"An example.\n")
         if host not in ["backup.example", "git.example.com"]:
-            return response(200)
+            return response(200, b"An example.\n" if host == "example.org" else b"")
         if request.authorization != self.basic:
             return response(401, b"please log in", 'WWW-Authenticate: Basic realm="Staff"')
-        if host == "git.example.com":
-            file = self.repository / path.partition("?")[0].removeprefix("/project/").lstrip("/")
-            return response(200, file.read_bytes()) if file.is_file() else response(404)
-        return response(201 if request.method == "PUT" else 200)
+        if host == "backup.example":
+            return response(201 if request.method == "PUT" else 200)
+        file = self.repository / path.partition("?")[0].removeprefix("/project/").lstrip("/")
+        return response(200, file.read_bytes()) if file.is_file() else response(404)
 
 
 def make_repository(folder):
     """A repository for git's oldest way to fetch, which needs only a server of files."""
     author = {f"GIT_{who}_{what}": "x@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    subprocess.run(
-        ["bash", "-ec", "git init -q --bare -b main . && git update-ref refs/heads/main $(git commit-tree -m first $(git mktree </dev/null))"
-         " && git update-server-info"], cwd=folder, env={**os.environ, **author}, check=True, capture_output=True)
+    output("bash", "-ec", "git init -q --bare -b main . && git update-ref refs/heads/main $(git commit-tree -m first $(git mktree </dev/null))"
+           " && git update-server-info", cwd=folder, env={**os.environ, **author})
 
 
 class Office:
@@ -79,7 +68,10 @@ class Office:
     def __init__(self, stage, folder, configuration=""):
         self.stage, self.folder, self.work, self.password = stage, folder, self._made(folder / "work"), stage.secret()
         certificates, repository = self._made(folder / "certificates"), self._made(folder / "repository")
-        certified(certificates)
+        authority = Authority()
+        authority.write(certificates, "ca")
+        authority.issue(names=HOSTS).write(certificates, "good")
+        authority.issue("bob", client=True).write(certificates, "me")
         make_repository(repository)
         self.sites = Sites(repository, self.password)
         self.server = stage.server(TlsServer(certificates, handler=self.sites))
@@ -110,7 +102,7 @@ class Office:
 
     @staticmethod
     def _write(file, text, mode=0o600):
-        file.write_text(text)
+        written(file.parent, {file.name: text})
         file.chmod(mode)
 
     def _redirect(self, request):
@@ -127,15 +119,13 @@ class Office:
         self._write(bin / "pass", "#!/bin/sh\necho from-pass\n", 0o755)
         self._write(bin / "tmux", '#!/bin/sh\nshift; exec "$@"\n', 0o755)
         (self.work / "contrib").symlink_to(ROOT / "contrib")
-        for name, text in {"backup.tar": "content\n", "report.pdf": "content\n", "config.toml.new": "[fetch]\ndeny = []\n"}.items():
+        files = {"backup.tar": "content\n", "report.pdf": "content\n", "config.toml.new": "[fetch]\ndeny = []\n",
+                 "answer.json": json.dumps(password_answer("bob", self.password)),
+                 **{name: (certificates / name).read_text() for name in ["me.pem", "me.key"]}}
+        for name, text in files.items():
             self._write(self.work / name, text)
-        for name in ["me.pem", "me.key"]:
-            self._write(self.work / name, (certificates / name).read_text())
-        answer = password_answer("bob", self.password)
-        self._write(self.work / "answer.json", json.dumps(answer))
-        home = self.broker.home
-        self._write(home / ".netrc", "machine netrc.example login amy password of-netrc\n")
-        self._write(home / ".git-credentials", "https://amy:of-git@git-credentials.example\n")
+        self._write(self.broker.home / ".netrc", "machine netrc.example login amy password of-netrc\n")
+        self._write(self.broker.home / ".git-credentials", "https://amy:of-git@git-credentials.example\n")
 
     def run(self, script, interrupt=(), seconds=60):
         """The exit code, and the terminal's text. Ctrl-C is typed once for each pattern of `interrupt` that it matches."""

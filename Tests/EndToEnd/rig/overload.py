@@ -1,27 +1,22 @@
 """Clients that misbehave, and measurements of their effect on other clients."""
+import contextlib
 import json
-import socket
 import statistics
 import threading
 import time
 
+from .client import connected, lines_of
+
 
 def line(method, params=None, number=None):
-    message = {"jsonrpc": "2.0", **({} if number is None else {"id": number}), "method": method, "params": params or {}}
-    return json.dumps(message).encode() + b"\n"
+    return lines_of({**({} if number is None else {"id": number}), "method": method, "params": params or {}})
 
 
 class Raw:
     """A connection that reads only when it is told to."""
 
     def __init__(self, path, receive_buffer=None):
-        self.socket = socket.socket(socket.AF_UNIX)
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(20)
-        self.socket.connect(path)
-        self.sent = 0
-        self.is_over = threading.Event()
+        self.socket, self.sent, self.is_over = connected(path, 20, receive_buffer), 0, threading.Event()
 
     def send(self, data, seconds=30):
         self.socket.settimeout(seconds)
@@ -35,15 +30,12 @@ class Raw:
         def run():
             self.socket.settimeout(0.2)
             rest = data
-            while not self.is_over.is_set():
-                try:
-                    count = self.socket.send(rest)
-                    self.sent += count
-                    rest = rest[count:] or data
-                except TimeoutError:
-                    pass
-                except OSError:
-                    return
+            with contextlib.suppress(OSError):
+                while not self.is_over.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        count = self.socket.send(rest)
+                        self.sent += count
+                        rest = rest[count:] or data
 
         self.thread = threading.Thread(target=run, daemon=True)
         self.thread.start()
@@ -53,14 +45,11 @@ class Raw:
         """Reads and discards data while the other thread sends."""
 
         def run():
-            while not self.is_over.is_set():
-                try:
-                    if not self.socket.recv(1 << 20):
-                        return
-                except TimeoutError:
-                    pass
-                except OSError:
-                    return
+            with contextlib.suppress(OSError):
+                while not self.is_over.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        if not self.socket.recv(1 << 20):
+                            return
 
         threading.Thread(target=run, daemon=True).start()
         return self
@@ -85,15 +74,15 @@ class Raw:
     def is_closed(self, seconds=10):
         """Whether the broker has closed the connection; discards received data."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self.socket.settimeout(left)
-            try:
+        try:
+            while (left := end - time.monotonic()) > 0:
+                self.socket.settimeout(left)
                 if not self.socket.recv(1 << 20):
                     return True
-            except TimeoutError:
-                return False
-            except OSError:
-                return True
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
         return False
 
     def end(self):

@@ -32,14 +32,10 @@ def check_params(direction, name, params):
         assert key in known or not method.get("x-strict"), f"{name} has the unknown member {key}"
         if key in known:
             check(value, known[key]["schema"])
-    if name in ("auth/challenge", "auth/pending"):
-        # Which members belong to which method is in the schema of the whole message.
-        check(params, {"$ref": "#/components/schemas/challenge"})
-    if name == "event":
-        # Members that are not described are errors.
-        check(params, {"$ref": "#/components/schemas/event"})
-    if name == "fetch/completed":
-        check(params, {"$ref": "#/components/schemas/fetchCompleted"})
+    # Which members belong to which method is in the schema of the whole message. Members that it does not describe are errors.
+    whole = {"auth/challenge": "challenge", "auth/pending": "challenge", "event": "event", "fetch/completed": "fetchCompleted"}
+    if name in whole:
+        check(params, {"$ref": f"#/components/schemas/{whole[name]}"})
 
 
 def check_error(error):

@@ -1,6 +1,7 @@
 """Reads and operates the desktop as a screen reader does (AT-SPI). As a program, for each empty line that it reads it prints the
 content of the desktop, as JSON. A line `{"place":…}` clicks on the widget with this place, and with `text` types into it; the
 program prints whether the widget has done it."""
+import contextlib
 import json
 import sys
 import time
@@ -35,66 +36,64 @@ def ask(bus, name, path, interface, method, arguments=None):
     return bus.call_sync(name, path, interface, method, arguments, None, 0, 5000).unpack()
 
 
+def children_of(bus, name, path):
+    return ask(bus, name, path, "org.a11y.atspi.Accessible", "GetChildren")[0]
+
+
 def applications(bus):
     """Returns the bus name and the name of each registered application."""
-    for name, path in ask(bus, REGISTRY, ROOT, "org.a11y.atspi.Accessible", "GetChildren")[0]:
-        try:
+    for name, path in children_of(bus, REGISTRY, ROOT):
+        with contextlib.suppress(GLib.Error):  # it has exited meanwhile
             about = GLib.Variant("(ss)", ("org.a11y.atspi.Accessible", "Name"))
             yield name, ask(bus, name, path, "org.freedesktop.DBus.Properties", "Get", about)[0]
-        except GLib.Error:
-            pass  # it has exited meanwhile
 
 
 def known(bus, name):
-    """Returns the cache of a GTK 4 application, by parent: one message, while a request for each widget takes ten times as
-    long."""
-    children, lacking = {}, {}
+    """Returns the cache of a GTK 4 application, by parent, and the widgets some of whose children are not in it: one message, while a
+    request for each widget takes ten times as long."""
+    children, counts = {}, {}
     for (_, path), _, (_, parent), index, count, _, title, role, _, states in ask(
             bus, name, "/org/a11y/atspi/cache", "org.a11y.atspi.Cache", "GetItems")[0]:
         role = Atspi.role_get_name(Atspi.Role(role))
         children.setdefault(parent, []).append((index, path, title, role, states))
-        if role not in LEAVES and role not in SILENT:
-            lacking[path] = count
-    return children, {(path, count) for path, count in lacking.items() if count > len(children.get(path, []))}
+        counts[path] = 0 if role in LEAVES or role in SILENT else count
+    return children, {(path, count) for path, count in counts.items() if count > len(children.get(path, []))}
 
 
 def at_once(bus, name, found):
     """Returns all widgets of a GTK 4 application. A widget is in the cache only after a request for the children of its parent.
     """
     # Closed windows stay in the cache as long as the application holds references to them.
-    open_windows = {path for _, path in ask(bus, name, ROOT, "org.a11y.atspi.Accessible", "GetChildren")[0]}
+    open_windows = {path for _, path in children_of(bus, name, ROOT)}
     children, lacking = known(bus, name)
     asked = set()
     while new := below(children, open_windows, lacking) - asked:
         asked |= new
         for path, _ in new:
-            ask(bus, name, path, "org.a11y.atspi.Accessible", "GetChildren")
+            children_of(bus, name, path)
         children, lacking = known(bus, name)
 
     def inside(parent, window):
         for _, path, title, role, states in sorted(children.get(parent, [])):
-            if role in SILENT:
+            if role in SILENT or parent == ROOT and path not in open_windows:
                 continue
+            top = title if window is None else window
             if role not in CONTAINERS:
                 bits = states[0] | states[1] << 32
-                found.append({"window": title if window is None else window, "role": role, "name": title,
-                              "place": [name, path],
+                found.append({"window": top, "role": role, "name": title, "place": [name, path],
                               **{state: bool(bits >> int(bit) & 1) for state, bit in STATES.items()}})
             if role not in LEAVES:
-                inside(path, title if window is None else window)
+                inside(path, top)
 
-    children[ROOT] = [one for one in children.get(ROOT, []) if one[1] in open_windows]
     inside(ROOT, None)
 
 
 def below(children, windows, lacking):
     """Returns the items of `lacking` that are in these windows."""
-    paths, inside = list(windows), set()
-    while paths:
-        path = paths.pop()
-        inside.add(path)
+    paths = list(windows)
+    for path in paths:
         paths += [one[1] for one in children.get(path, [])]
-    return {one for one in lacking if one[0] in inside}
+    return {one for one in lacking if one[0] in paths}
 
 
 def operate(bus, place, text=None):
@@ -113,29 +112,23 @@ def labels(node):
 def one_by_one(wanted, found):
     """Returns the widgets of a GTK 3 application, whose cache lacks the rows of lists."""
     def describe(node, window):
-        try:
-            role = node.get_role_name()
-            if role in SILENT:
-                return
-            if role not in CONTAINERS:
-                states = node.get_state_set()
-                found.append({"window": window, "role": role, "name": node.get_name() or "", "labels": labels(node),
-                              **{name: states.contains(state) for name, state in STATES.items()}})
-            if role not in LEAVES:
-                inside(node, window)
-        except GLib.Error:
-            pass  # it has disappeared meanwhile
+        role = node.get_role_name()
+        if role not in CONTAINERS and role not in SILENT:
+            states = node.get_state_set()
+            found.append({"window": window, "role": role, "name": node.get_name() or "", "labels": labels(node),
+                          **{name: states.contains(state) for name, state in STATES.items()}})
+        if role not in LEAVES and role not in SILENT:
+            inside(node, window)
 
     def inside(node, window):
-        for index in range(node.get_child_count()):
-            if child := node.get_child_at_index(index):
+        for child in filter(None, map(node.get_child_at_index, range(node.get_child_count()))):
+            with contextlib.suppress(GLib.Error):  # it has disappeared meanwhile
                 describe(child, child.get_name() or "" if window is None else window)
 
     desktop = Atspi.get_desktop(0)
     desktop.clear_cache()
-    for number in range(desktop.get_child_count()):
-        application = desktop.get_child_at_index(number)
-        if application and application.get_name() == wanted:
+    for application in filter(None, map(desktop.get_child_at_index, range(desktop.get_child_count()))):
+        if application.get_name() == wanted:
             application.clear_cache()
             inside(application, None)
 
@@ -149,13 +142,11 @@ def main():
             continue
         found = []
         for name, title in list(applications(bus)):
-            try:
+            with contextlib.suppress(GLib.Error):  # it has disappeared meanwhile
                 if title == "watchword-agent":
                     at_once(bus, name, found)
                 elif title == "zenity":
                     one_by_one(title, found)
-            except GLib.Error:
-                pass  # it has disappeared meanwhile
         print(json.dumps(found), flush=True)
 
 

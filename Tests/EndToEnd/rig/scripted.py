@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import re
 import socket
+import struct
 import threading
 import urllib.parse
 
@@ -44,8 +45,16 @@ class Request:
         return urllib.parse.parse_qsl(self.body.decode("latin-1"), keep_blank_values=True)
 
 
-def response(status, body=b"", *headers):
-    lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers]
+#: Parts of an answer: both end the connection; RESET without an orderly end.
+CLOSE, RESET = object(), object()
+#: Nothing more is sent until the peer disconnects.
+WAIT = object()
+
+
+def response(status, body=b"", *headers, reason="X", length=True):
+    """`length` is the announced one, if it is not that of the body, or None for none."""
+    length = len(body) if length is True else length
+    lines = [f"HTTP/1.1 {status} {reason}", *([] if length is None else [f"Content-Length: {length}"]), *headers]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
@@ -62,8 +71,32 @@ def end_listening(listener):
     listener.close()
 
 
+def reset_at_close(connection):
+    """Makes close(2) reset the connection."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def taken(buffer):
+    """Returns the head and the body of the first request in `buffer`, and the rest, or None if the request is incomplete."""
+    head, end, rest = buffer.partition(b"\r\n\r\n")
+    if not end:
+        return None
+    if not re.search(rb"(?i)\r\ntransfer-encoding: *chunked", head):
+        found = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        length = int(found[1]) if found else 0
+        return (head, rest[:length], rest[length:]) if len(rest) >= length else None
+    body, count = b"", None
+    while count != 0:
+        size, line, rest = rest.partition(b"\r\n")
+        if not line or len(rest) < (count := int(size, 16)) + 2:
+            return None
+        body, rest = body + rest[:count], rest[count + 2:]
+    return head, body, rest
+
+
 class ScriptedServer:
-    """`handler(request)` returns the bytes of the response, or None to send nothing and keep the connection open."""
+    """`handler(request)` returns the bytes of the response, or parts of it, which end with CLOSE, RESET or WAIT if the connection is not
+    used again; None sends nothing and keeps the connection open, and between parts it is as CLOSE."""
 
     def __init__(self, handler, port=0):
         self.handler, self.requests, self.wire = handler, [], b""
@@ -75,26 +108,33 @@ class ScriptedServer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
-        while True:
-            try:
+        with contextlib.suppress(OSError):
+            while True:
                 connection, _ = self.listener.accept()
-            except OSError:
-                return
-            with self.lock:
-                self.connections += 1
-                number = self.connections
-            threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
+                with self.lock:
+                    self.connections += 1
+                    number = self.connections
+                threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
 
     def _open(self, connection, number):
         """For servers with a protocol before HTTP, such as TLS: returns the connection to read from."""
         return connection
 
+    def _send(self, connection, request, data):
+        connection.sendall(data)
+
     def _respond(self, connection, request, early):
         """Responds to a request. Returns true if the connection is used otherwise afterwards, or must be closed. `early` is the
         data after the request."""
         answer = self.handler(request)
-        if answer is not None:
-            connection.sendall(answer)
+        for part in [] if answer is None else [answer] if answer is CLOSE or isinstance(answer, bytes) else answer:
+            if part is RESET:
+                reset_at_close(connection)
+            if part in (None, CLOSE, RESET):
+                return True
+            if part is WAIT:
+                return connection.recv(1) == b""
+            self._send(connection, request, part)
         # A proxy that forwards one request waits for the end of the connection.
         return request.header("Connection") == "close"
 
@@ -106,14 +146,8 @@ class ScriptedServer:
                 with self.lock:
                     self.wire += data
                 buffer += data
-                while b"\r\n\r\n" in buffer:
-                    head, rest = buffer.split(b"\r\n\r\n", 1)
-                    found = re.search(rb"(?i)content-length: *(\d+)", head)
-                    length = int(found.group(1)) if found else 0
-                    if len(rest) < length:
-                        break
-                    request = Request(number, head, rest[:length])
-                    buffer = rest[length:]
+                while found := taken(buffer):
+                    request, buffer = Request(number, *found[:2]), found[2]
                     with self.lock:
                         self.requests.append(request)
                     if self._respond(connection, request, buffer):
@@ -137,14 +171,8 @@ def basic(user, password):
 
 
 def basic_server(user, password, realm="Staff", body=b"welcome"):
-    right = basic(user, password)
-
-    def handle(request):
-        if request.authorization == right:
-            return response(200, body)
-        return response(401, b"please log in", f'WWW-Authenticate: Basic realm="{realm}"')
-
-    return ScriptedServer(handle)
+    right, refusal = basic(user, password), response(401, b"please log in", f'WWW-Authenticate: Basic realm="{realm}"')
+    return ScriptedServer(lambda request: response(200, body) if request.authorization == right else refusal)
 
 
 class DigestCheck:
@@ -171,16 +199,9 @@ class DigestCheck:
         self.lock = threading.Lock()
 
     def _hash(self, data):
-        data = data if isinstance(data, bytes) else self._received(data)
+        """The hash of bytes, or of a text as `response` sends it and `Request` reads it."""
+        data = data if isinstance(data, bytes) else data.encode("latin-1")
         return hashlib.new(self.FUNCTIONS[self.algorithm.removesuffix("-sess")], data).hexdigest()
-
-    @staticmethod
-    def _received(text):
-        """The bytes of a text as `response` sends it and `Request` reads it."""
-        return text.encode("latin-1")
-
-    def _encoded(self, text):
-        return text.encode(self.encoding)
 
     def _new_nonce(self):
         # Each connection has a thread: the same nonce for two of them would look like a replay.
@@ -200,9 +221,9 @@ class DigestCheck:
             self.problems.append(f"{what}: {found!r} and not {right!r}")
 
     def _check_user(self, found):
-        name = self._encoded(self.user)
+        name = self.user.encode(self.encoding)
         if self.userhash:
-            right = {"username": self._hash(name + self._received(f":{self.realm}")), "userhash": "true"}
+            right = {"username": self._hash(name + f":{self.realm}".encode("latin-1")), "userhash": "true"}
         elif self.charset == "UTF-8" and not self.user.isascii():
             right = {"username*": "UTF-8''" + urllib.parse.quote(self.user, safe="!#$&+-.^_`|~")}
         else:
@@ -211,11 +232,10 @@ class DigestCheck:
         return self.problems == []
 
     def _session_key(self, nonce, client_nonce):
-        key = self._hash(self._encoded(self.user) + self._received(f":{self.realm}:") + self._encoded(self.password))
+        key = self._hash(b":".join([self.user.encode(self.encoding), self.realm.encode("latin-1"), self.password.encode(self.encoding)]))
         if not self.algorithm.endswith("-sess"):
             return key
-        first = self.sessions.setdefault(nonce, (nonce, client_nonce))
-        return self._hash(f"{key}:{first[0]}:{first[1]}")
+        return self._hash(":".join([key, *self.sessions.setdefault(nonce, (nonce, client_nonce))]))
 
     def __call__(self, request):
         text = request.authorization
@@ -254,3 +274,38 @@ class DigestCheck:
             proven = "0" * len(proven) if self.proof == "wrong" else proven
             info.append(f'qop={protection}, rspauth="{proven}", cnonce="{client_nonce}", nc={count}')
         return response(200, self.body, *self.fields, *(["Authentication-Info: " + ", ".join(info)] if info else []))
+
+
+def bearer_server(token, realm="api", scope=None, body=b"for the bearer\n"):
+    """RFC 6750: a plain challenge without a token, invalid_token for a wrong one, and insufficient_scope at /wider."""
+    about = f'Bearer realm="{realm}"' + (f', scope="{scope}"' if scope else "")
+
+    def handle(request):
+        said = request.authorization
+        if said is None:
+            return response(401, b"please log in", f"WWW-Authenticate: {about}")
+        if said != f"Bearer {token}":
+            return response(
+                401, b"no", f'WWW-Authenticate: {about}, error="invalid_token", error_description="The access token expired"')
+        if request.target.startswith("/wider"):
+            return response(403, b"not you", f'WWW-Authenticate: Bearer realm="{realm}", error="insufficient_scope", scope="admin"')
+        return response(200, body)
+
+    return ScriptedServer(handle)
+
+
+def rounds_server(rounds, scheme="Hoba", body=b"after all rounds\n"):
+    """A scheme in several rounds. `rounds` are pairs of the challenge after the scheme's name, and its answer. Any other request gets the
+    first challenge."""
+    turn = 0
+
+    def handle(request):
+        nonlocal turn
+        is_answer = [request.authorization == f"{scheme} {rounds[number][1]}" for number in (turn, 0)]
+        turn = turn + 1 if is_answer[0] else 1 if is_answer[1] else 0
+        if turn == len(rounds):
+            turn = 0
+            return response(200, body)
+        return response(401, b"please log in", f"WWW-Authenticate: {scheme} {rounds[turn][0]}")
+
+    return ScriptedServer(handle)

@@ -1,4 +1,5 @@
 """Real servers from Debian's packages, each with a folder of its own and a loopback port, ended by its process id."""
+import functools
 import hashlib
 import itertools
 import os
@@ -6,12 +7,13 @@ import pathlib
 import random
 import shutil
 import socket
-import subprocess
 import time
 import uuid
 
 from . import leaks
+from .authority import Authority
 from .bodies import eventually
+from .waiting import output, started
 
 INSTALL = "contrib/install-dependencies --test"
 APACHE_MODULES = "/usr/lib/apache2/modules"
@@ -55,9 +57,9 @@ def marked(path):
 class Server:
     def __init__(self, command, port, log, **more):
         self.port, self.log_path, self.program = port, pathlib.Path(log), pathlib.Path(command[0]).name
-        self.output = open(str(log) + ".out", "ab")
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, **more)
-        wait_for_port(port, self.process, pathlib.Path(str(log) + ".out"))
+        self.output_path = pathlib.Path(f"{log}.out")
+        self.process = started(command, self.output_path, **more)
+        wait_for_port(port, self.process, self.output_path)
 
     @property
     def log(self):
@@ -95,6 +97,27 @@ def wait_for_port(port, process=None, output=None, seconds=30):
             time.sleep(0.02)
 
 
+def written(folder, files):
+    """Writes files into `folder`; returns it."""
+    for name, text in files.items():
+        path = pathlib.Path(folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return pathlib.Path(folder)
+
+
+def served(make):
+    """Makes a function that starts a server in a folder, from one that gets the folder and a free port, and returns the command, the name
+    of the log, the files to write first, and the changes of the environment."""
+    @functools.wraps(make)
+    def start(folder, *arguments, **more):
+        folder, port = pathlib.Path(folder), free_port()
+        command, log, files, environment = make(folder, port, *arguments, **more)
+        written(folder, files)
+        return Server([find(command[0]), *map(str, command[1:])], port, folder / log, cwd=folder, env={**os.environ, **environment})
+    return start
+
+
 def hand_to(account, *paths):
     """Changes the owner of the private files to `account`, as whom a server that root starts serves."""
     for path in paths:
@@ -104,28 +127,25 @@ def hand_to(account, *paths):
 
 
 def password_line(user, password):
-    made = subprocess.run(["openssl", "passwd", "-apr1", "-stdin"], input=password, text=True, capture_output=True, check=True)
-    return f"{user}:{made.stdout.strip()}\n"
+    return f"{user}:{output('openssl', 'passwd', '-apr1', '-stdin', input=password).strip()}\n"
 
 
 def certificates(folder):
     """Creates a certificate authority, and a certificate for localhost and 127.0.0.1."""
-    folder = pathlib.Path(folder)
-    run = lambda *words: subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-    run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Test authority", "-keyout", "ca.key", "-out", "ca.pem")
-    run("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr")
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-    run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "server.pem")
-    return folder
+    authority = Authority()
+    authority.write(folder, "ca")
+    authority.issue(bits=2048).write(folder, "server")
+    return pathlib.Path(folder)
 
 
 def publish(folder, pages):
     """Writes these pages below `folder`/www, and makes everything there readable for servers that run as other users."""
     (pathlib.Path(folder) / "www").mkdir(exist_ok=True)
-    for name, text in pages.items():
-        path = pathlib.Path(folder) / "www" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    written(pathlib.Path(folder) / "www", pages)
+    readable(folder)
+
+
+def readable(folder):
     for path in [pathlib.Path(folder), *pathlib.Path(folder).rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
@@ -185,8 +205,70 @@ def apache_digest(folder, user, password):
         f"<Files index.html>\nForceType text/html\n</Files>\n<Location /private/>\n{protected}</Location>"), port, folder / "error.log")
 
 
-def httpbin(folder):
-    port = free_port()
-    return Server(
-        [find("gunicorn"), "--bind", f"127.0.0.1:{port}", "--threads", "4", "--worker-tmp-dir", "/dev/shm", "httpbin:app"],
-        port, pathlib.Path(folder) / "httpbin.log", cwd=folder)
+@served
+def httpbin(folder, port):
+    return gunicorn(port, "httpbin:app", "--threads", "4"), "httpbin.log", {}, {}
+
+
+def gunicorn(port, application, *options):
+    return ["gunicorn", "--bind", f"127.0.0.1:{port}", *options, "--worker-tmp-dir", "/dev/shm", application]
+
+
+HELPERS = "/usr/lib/squid"
+REALM = "Proxy"
+WAYS = ["open", "basic", "digest", "negotiate"]
+
+
+class Squid(Server):
+    """squid. `ports`: "open", "basic", "digest", "negotiate" with a Kerberos realm, and each as "tls-…".
+
+    A line of the log: status, method, target, user, port, and the login header of the request, if any. `names` are further
+    names of this machine.
+    """
+
+    def __init__(self, folder, user, password, tls, realm, names=()):
+        folder = pathlib.Path(folder)
+        proof = hashlib.md5(f"{user}:{REALM}:{password}".encode()).hexdigest()
+        written(folder, {"basic": password_line(user, password), "digest": f"{user}:{REALM}:{proof}\n",
+                         "hosts": "".join(f"127.0.0.1 {name}\n" for name in ["localhost", *names]),
+                         **{name: (pathlib.Path(tls) / name).read_text() for name in ["server.key", "server.pem"]}})
+        (folder / "keytab").write_bytes(realm.keytab.read_bytes())
+        realm.folder.chmod(0o755)
+        lines = [f"auth_param basic program {HELPERS}/basic_ncsa_auth {folder}/basic", f"auth_param basic realm {REALM}",
+                 f"auth_param digest program {HELPERS}/digest_file_auth -c {folder}/digest", f"auth_param digest realm {REALM}",
+                 f"auth_param negotiate program {HELPERS}/negotiate_kerberos_auth -k {folder}/keytab -s HTTP/localhost@{realm.name}",
+                 *[f"auth_param {scheme} children 2 startup=1 idle=1" for scheme in WAYS[1:]], "acl known proxy_auth REQUIRED"]
+        self.ports = {}
+        for name, kind in itertools.product(WAYS, ["", "tls-"]):
+            self.ports[kind + name] = port = free_port()
+            keys = f" tls-cert={folder}/server.pem tls-key={folder}/server.key" if kind else ""
+            lines += [f"{'https' if kind else 'http'}_port 127.0.0.1:{port}{keys}", f"acl at_{kind}{name} localport {port}"]
+            lines += [f"auth_schemes {name} at_{kind}{name}"] * (name != "open")
+            lines.append(f"http_access allow at_{kind}{name}" + " known" * (name != "open"))
+        (folder / "squid.conf").write_text("\n".join([
+            *lines, "http_access deny all", "cache deny all", "cache_mem 8 MB", f"pid_filename {folder}/pid",
+            'logformat short %>Hs %rm %ru %un port=%>lp "%{Proxy-Authorization}>h" "%{Authorization}>h" "%{Cookie}>h"',
+            f"access_log stdio:{folder}/access.log short", f"cache_log {folder}/cache.log", "cache_store_log none",
+            f"coredump_dir {folder}", "netdb_filename none", "pinger_enable off", "shutdown_lifetime 0 seconds",
+            f"hosts_file {folder}/hosts", "dns_nameservers 127.0.0.1",
+            "dns_timeout 1 seconds", "dns_retransmit_interval 1 seconds", "visible_hostname localhost", "max_filedescriptors 1024",
+        ]) + "\n")
+        hand_to("proxy", *(folder / name for name in ["basic", "digest", "keytab", "server.key"]))
+        if os.geteuid() == 0:
+            os.chmod(folder, 0o777)  # squid writes its logs as "proxy"
+        super().__init__([find("squid"), "-N", "-f", f"{folder}/squid.conf"], self.ports["open"], folder / "access.log", cwd=folder,
+                         env={**realm.service_environment, "KRB5_KTNAME": f"FILE:{folder}/keytab"})
+        for port in self.ports.values():
+            wait_for_port(port)
+
+    def url(self, name):
+        return f"{'https' if name.startswith('tls-') else 'http'}://localhost:{self.ports[name]}"
+
+
+@served
+def dante(folder, port):
+    """SOCKS5 on loopback without a login. It looks names up in this machine's hosts file."""
+    text = (f"logoutput: {folder}/danted.log\ninternal: 127.0.0.1 port = {port}\nexternal: 127.0.0.1\n"
+            "clientmethod: none\nsocksmethod: none\n"
+            "client pass {\nfrom: 127.0.0.0/8 to: 0.0.0.0/0\n}\nsocks pass {\nfrom: 127.0.0.0/8 to: 127.0.0.0/8\nlog: connect error\n}\n")
+    return ["danted", "-N", "1", "-f", f"{folder}/danted.conf", "-p", f"{folder}/pid"], "danted.log", {"danted.conf": text}, {"TMPDIR": str(folder)}

@@ -1,12 +1,16 @@
 """Clients in other processes: in a sandbox, under another name, as another user; and an agent that consents."""
+import contextlib
 import json
 import os
 import pathlib
+import queue
+import socket
 import subprocess
 import tempfile
 import textwrap
 
-from .client import Client
+from .client import Client, connected, lines_of
+from .scripted import reset_at_close
 from .waiting import is_ready
 
 # Uses only the standard library: sends each line that it reads to the broker, and prints each line received.
@@ -35,7 +39,7 @@ class Relay:
         self.number, self.buffer = 0, b""
 
     def send(self, message):
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.write(lines_of(message))
 
     def read(self, seconds=30):
         while b"\n" not in self.buffer:
@@ -67,17 +71,14 @@ class Consenter(Client):
     def __init__(self, path, allow="no"):
         self.allow, self.asked = allow, []
         super().__init__(path, delivery=None)
+        self.takes["auth/confirm"] = self._confirm
         assert "result" in self.call("agent/register", {"name": "desk", "asksConfirm": True, "methods": ["clientCertificate"]})
 
-    def _take(self, message):
-        if isinstance(message, dict) and message.get("method") == "auth/confirm":
-            self.messages.append(("broker", message))
-            self.asked.append(message["params"])
-            allow = self.allow(message["params"]) if callable(self.allow) else self.allow
-            if allow is not None:
-                self.reply(message, {"allow": allow})
-            return
-        super()._take(message)
+    def _confirm(self, message):
+        self.asked.append(message["params"])
+        allow = self.allow(message["params"]) if callable(self.allow) else self.allow
+        if allow is not None:
+            self.reply(message, {"allow": allow})
 
 
 def flatpak(application="org.example.Maps", instance="17"):
@@ -107,3 +108,87 @@ def let_others_reach(folder):
     for one in [folder, *folder.parents]:
         if one != top and one.is_relative_to(top):
             one.chmod(one.stat().st_mode | 0o055)
+
+
+class PromptAgent:
+    """A scripted agent for the prompts of programs (`auth/prompt`), which records them."""
+
+    def __init__(self, client, **more):
+        self.client = client
+        registered = client.call("agent/register", {"name": "scripted", "asksPrompt": True, **more})
+        assert "result" in registered, registered
+
+    def next(self, method="auth/prompt"):
+        """Returns the next request or notification of this method."""
+        return next(message for message in iter(lambda: self.client.notifications.get(timeout=30), None) if message["method"] == method)
+
+    def asked(self):
+        """Returns the prompts that have arrived and were not taken yet."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                found.append(self.client.notifications.get_nowait())
+        return [message for message in found if message["method"] == "auth/prompt"]
+
+    def answer(self, prompt, value):
+        self.client.reply(prompt, {"action": "answer", "value": value})
+
+    def allow(self, prompt):
+        self.client.reply(prompt, {"action": "allow"})
+
+    def cancel(self, prompt, **more):
+        self.client.reply(prompt, {"action": "cancel", **more})
+
+
+# Closes the connection without a message, like a killed program.
+WHOLLY = ("close", "reset", "kill")
+# Can still read, but not answer.
+HALF = ("half",)
+
+
+class DyingClient:
+    """Subscribes with `subscription`, starts a fetch of each URL, and reads until it receives a challenge."""
+
+    def __init__(self, path, way, *urls, subscription=None, **params):
+        self.way = way
+        calls = [("auth/subscribe", {"mode": "everything", **(subscription or {})}), *(("fetch/run", {"url": url, **params}) for url in urls)]
+        text = lines_of(*({"id": number, "method": method, "params": params} for number, (method, params) in enumerate(calls)))
+        if way == "kill":
+            self.process = Relay(path).process
+            self.process.stdin.write(text)
+            self.lines = self.process.stdout
+        else:
+            self.socket = connected(path, 30)
+            self.socket.sendall(text)
+            self.lines = self.socket.makefile("rb")
+
+    def messages(self):
+        """Yields the messages up to the end."""
+        for line in self.lines:
+            if (message := json.loads(line)) != "closed":
+                yield message
+
+    def message(self):
+        """Returns the next message, or `None` at the end."""
+        return next(self.messages(), None)
+
+    def wait_for(self, method):
+        found = next((message for message in self.messages() if message.get("method") == method), None)
+        assert found, f"no {method} arrived"
+        return found
+
+    def statuses(self):
+        """Returns the statuses of the replies that arrive until the end, in order."""
+        return [message["result"]["status"] for message in self.messages() if "status" in message.get("result", {})]
+
+    def die(self):
+        if self.way == "kill":
+            self.process.kill()
+            self.process.wait()
+        elif self.way == "half":
+            self.socket.shutdown(socket.SHUT_WR)
+            return
+        elif self.way == "reset":
+            reset_at_close(self.socket)
+        self.lines.close()
+        (self.process.stdin if self.way == "kill" else self.socket).close()

@@ -33,14 +33,14 @@ class Terminal:
             self.type(line + "\n")
 
     def _read(self, seconds):
-        if is_ready(self.terminal, seconds):
-            try:
-                data = os.read(self.terminal, 4096)
-            except OSError:
-                return False
-            self.shown += data
-            return bool(data)
-        return True
+        if not is_ready(self.terminal, seconds):
+            return True
+        try:
+            data = os.read(self.terminal, 4096)
+        except OSError:
+            return False
+        self.shown += data
+        return bool(data)
 
     def type(self, text):
         os.write(self.terminal, text.encode("utf-8", "surrogateescape"))
@@ -78,3 +78,30 @@ class Shell:
 
     def at_terminal(self, *arguments):
         return Terminal(program("watchword"), *arguments, environment=self.environment)
+
+
+def install_helper(folder):
+    """Makes a folder with the helper under the names that programs use; returns it."""
+    folder.mkdir()
+    for name in ["git-credential-watchword", "watchword-askpass", "watchword"]:
+        (folder / name).symlink_to(os.path.realpath(program("watchword")))
+    return folder
+
+
+class Git:
+    """git with a home directory of its own, whose helper uses one broker."""
+
+    def __init__(self, broker, tools, *settings):
+        self.environment = {
+            "HOME": str(broker.home), "PATH": f"{tools}:{os.environ['PATH']}", "WATCHWORD_SOCKET": broker.socket,
+            "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        self.settings = [option for setting in settings for option in ("-c", setting)]
+
+    def __call__(self, *arguments, **more):
+        return subprocess.run(
+            ["git", *self.settings, *arguments], env={**self.environment, **more.pop("environment", {})}, capture_output=True, text=True,
+            timeout=60, start_new_session=True, **more)
+
+    def credential(self, operation, *lines):
+        """Runs `git credential`, which calls the helper."""
+        return self("credential", operation, input="".join(f"{line}\n" for line in [*lines, ""]))

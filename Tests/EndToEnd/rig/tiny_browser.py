@@ -29,22 +29,17 @@ class Page:
         return urllib.parse.urljoin(self.url, target) if target is not None else None
 
 
-def is_loopback(url):
-    return urllib.parse.urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
-
-
 def request(url, method="GET", headers=None, body=None, host=None, authority=None):
     """Makes one request without following redirects; returns the page. `headers` is a dictionary, or a
     list of pairs; `host` replaces the field Host; `authority` is the file of a certificate authority to trust."""
     parts = urllib.parse.urlsplit(url)
-    assert is_loopback(url), f"{url} is not on this machine"
+    assert parts.hostname in ("127.0.0.1", "localhost", "::1"), f"{url} is not on this machine"
     if parts.scheme == "https":
         connection = http.client.HTTPSConnection(parts.netloc, timeout=60, context=ssl.create_default_context(cafile=authority))
     else:
         connection = http.client.HTTPConnection(parts.netloc, timeout=60)
-    try:
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.putrequest(method, target, skip_host=True)
+    with contextlib.closing(connection):
+        connection.putrequest(method, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), skip_host=True, skip_accept_encoding=True)
         connection.putheader("Host", parts.netloc if host is None else host)
         for name, value in headers.items() if isinstance(headers, dict) else headers or ():
             connection.putheader(name, value)
@@ -53,8 +48,6 @@ def request(url, method="GET", headers=None, body=None, host=None, authority=Non
         connection.endheaders(body)
         answer = connection.getresponse()
         return Page(url, answer.status, answer.getheaders(), answer.read())
-    finally:
-        connection.close()
 
 
 def visit(url, jar=None, authority=None):
@@ -111,15 +104,14 @@ class Redirect:
 
 def hold_redirect(url):
     """Logs in like `open_login`, but returns the redirect back to the program without following it."""
-    page = open_login(url, until=_returns)
+    def returns(target):
+        """Whether a URL looks like the end of a login: the page that the program opens does not show the redirect URI."""
+        names = {name for name, _ in urllib.parse.parse_qsl(urllib.parse.urlsplit(target).query)}
+        return "redirect_uri" not in names and bool(names & {"code", "error"})
+
+    page = open_login(url, until=returns)
     assert page.location is not None, f"{page.url} answered {page.status} {page.body[:200]!r}"
     return Redirect(page.location)
-
-
-def _returns(target):
-    """Whether a URL looks like the end of a login: the page that the program opens does not show the redirect URI."""
-    names = {name for name, _ in urllib.parse.parse_qsl(urllib.parse.urlsplit(target).query)}
-    return "redirect_uri" not in names and bool(names & {"code", "error"})
 
 
 def request_as(user, url):

@@ -1,13 +1,15 @@
 """Configurations of upstream proxies, and the processes that evaluate PAC files."""
 import os
-import pathlib
 import subprocess
 
+import psutil
 import pytest
 
+from .broker import program
 from .forwarding import ForwardProxy
 from .scripted import response
 from .servers import free_port
+from .waiting import output
 
 
 @pytest.fixture
@@ -45,20 +47,41 @@ def pac(stage, text, mode=0o600):
 
 def evaluators(broker):
     """The process IDs of the broker's evaluator and of its resolver."""
-    found = []
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            name, parent = (folder / "comm").read_text().strip(), int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, ValueError):
-            continue
-        if name == "watchword-pac" and (parent == broker.process.pid or parent in found):
-            found.append(int(folder.name))
-    return found
+    return [one.pid for one in psutil.Process(broker.process.pid).children(recursive=True) if one.name() == "watchword-pac"]
 
 
 def set_desktop(broker, *settings):
     """Stores proxy settings as a settings dialog does: schema, key, value."""
     commands = " && ".join(f"gsettings set org.gnome.system.proxy{schema} {key} \"{value}\"" for schema, key, value in settings)
     environment = {"HOME": str(broker.home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(broker.home)}
-    done = subprocess.run(["dbus-run-session", "--", "sh", "-c", commands], env=environment, capture_output=True, timeout=60)
-    assert done.returncode == 0, done
+    output("dbus-run-session", "--", "sh", "-c", commands, env=environment)
+
+
+class Evaluator:
+    """One process. `environment` is all it gets."""
+
+    def __init__(self, script, environment=None):
+        self.process = subprocess.Popen(
+            [program("watchword-pac")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment or {"TZ": "UTC"})
+        self.loaded = self.load(script)
+
+    def load(self, script):
+        """Returns the reply to the loading of a script."""
+        data = script.encode()
+        return self._ask(b"load %d\n" % len(data) + data)
+
+    def find(self, url="http://h.test/", host="h.test"):
+        """Returns the reply to a question."""
+        return self._ask(f"find {url} {host}\n".encode())
+
+    def _ask(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+        return self.process.stdout.readline().decode().rstrip("\n")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        return self.process.wait(20)

@@ -2,9 +2,35 @@
 such descriptors."""
 import array
 import fcntl
+import pathlib
 import select
 import socket
+import subprocess
 import termios
+
+
+def started(command, log, **more):
+    """Starts a program without input, whose output is appended to the file `log`."""
+    with open(log, "ab") as output:
+        return subprocess.Popen(command, **{"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, **more})
+
+
+def output(*command, **more):
+    """Runs a program, which must succeed; returns what it prints."""
+    done = subprocess.run(command, **{"capture_output": True, "text": True, "timeout": 60, **more})
+    assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def ended(process, seconds=30):
+    """Ends a process if it runs, at last by force; returns its exit status."""
+    if process.poll() is None:
+        process.terminate()
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait(seconds)
 
 
 def is_ready(file, seconds):
@@ -24,14 +50,9 @@ def accepts(path):
 POLLS = ["7", "271", "73"]
 
 
-def _system_call(path):
-    with open(path) as file:
-        return file.read().split()[0]
-
-
 def is_polling(process):
     """Whether a child process waits in poll(2)."""
-    return _system_call(f"/proc/{process.pid}/syscall") in POLLS
+    return pathlib.Path(f"/proc/{process.pid}/syscall").read_text().split()[0] in POLLS
 
 
 def is_drained(pipe):

@@ -1,26 +1,26 @@
-"""glewlwyd, Debian's OAuth 2 and OpenID Connect server, with the user ann, and what ann does there without a browser."""
+"""Real servers of OAuth: glewlwyd, of Debian, with the user ann and what ann does there without a browser; an OpenID Connect mock; and the
+token service of a container registry."""
 import contextlib
-import functools
 import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
-import tempfile
-import time
+import sys
+import types
 import urllib.parse
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
+import jwt
+import requests
 
 from . import tiny_browser
-from .dpop import decoded
-from .oauth_answers import error
-from .oauth_grants import Client, Grant, Token
-from .oauth_site import Site
-from .scripted import response
+from .authority import Pair, new_key
+from .field_servers import Registry
+from .forwarding import forwarded
+from .oauth_answers import Site, json_answer
+from .scripted import basic
 from .servers import INSTALL, Server, find, free_port
 
 WEBAPP, TEMPLATE = "/usr/share/glewlwyd/webapp", "/usr/share/glewlwyd/templates/config.json"
@@ -37,46 +37,43 @@ TYPES = ",".join(f'{{extension=".{ending}" mime_type="{kind}"}}' for ending, kin
 PREPARED = []
 
 
-@functools.cache
-def _key():
-    return rsa.generate_private_key(65537, 2048)
+#: The key of the tokens.
+KEY = Pair(new_key(2048), None)
 
 
 def _schema():
     """Returns the empty database of the package."""
     assert os.path.exists(SCHEMA), f"{SCHEMA} is missing; run {INSTALL}"
-    with tempfile.TemporaryDirectory() as folder:
-        database = sqlite3.connect(f"{folder}/db")
-        database.execute("PRAGMA synchronous=OFF")
-        with gzip.open(SCHEMA, "rt") as script:
-            database.executescript("BEGIN;" + script.read() + "COMMIT;")
-        database.close()
-        return pathlib.Path(folder, "db").read_bytes()
+    database = sqlite3.connect(":memory:")
+    with gzip.open(SCHEMA, "rt") as script:
+        database.executescript(script.read())
+    return database.serialize()
 
 
-class Session:
+class Session(requests.Session):
     """A user's cookies at glewlwyd."""
 
     def __init__(self, server, user, password):
-        self.server, self.jar = server, {}
+        super().__init__()
+        self.trust_env, self.server = False, server
         self.call("POST", "auth/", {"username": user, "password": password})
 
-    def call(self, method, path, value=None, expected=200):
+    def call(self, method, path, value=None):
         """Calls glewlwyd's own API; returns the object of the response."""
-        cookies = "; ".join(f"{name}={one}" for (_, name), one in self.jar.items())
-        body = None if value is None else json.dumps(value).encode()
-        page = tiny_browser.request(
-            f"{self.server.url}/api/{path}", method, {"Content-Type": "application/json", **({"Cookie": cookies} if cookies else {})}, body)
-        assert page.status == expected, (method, path, page.status, page.body)
-        tiny_browser.keep_cookies(page, self.jar)
-        return json.loads(page.body) if page.body else None
+        page = self.request(method, f"{self.server.url}/api/{path}", json=value, timeout=60)
+        assert page.status_code == 200, (method, path, page.status_code, page.text)
+        return page.json() if page.content else None
+
+    @property
+    def jar(self):
+        """The cookies for rig.tiny_browser."""
+        return {("127.0.0.1", cookie.name): cookie.value for cookie in self.cookies}
 
 
 class Glewlwyd(Site):
-    """The server, behind a site that forwards to it, records, and fails as a test wants; and its clients: "watchword", public, with the
-    redirect URI http://127.0.0.1:PORT/callback, where PORT is `redirect_port`; and "robot", confidential with `secret`, for client
-    credentials. `access_token_duration` is in seconds.
-    """
+    """The server, behind a site that forwards to it, records, and fails as a test wants; and its clients: "watchword",
+    public, with the redirect URI http://127.0.0.1:PORT/callback, where PORT is `redirect_port`; and "robot",
+    confidential with `secret`, for client credentials. `access_token_duration` is in seconds."""
 
     USER, PASSWORD = "ann", "annspassword"
     PARALLEL = True
@@ -122,26 +119,20 @@ class Glewlwyd(Site):
     def _place(self, request):
         return "metadata" if "/.well-known/" in request.path else request.path.removeprefix("/api/oidc")
 
-    def _refuse(self, request, refusal):
-        return error(refusal.code, None, refusal.description)
-
     def _answer(self, request):
-        headers = [(name, value) for name, value in request.headers if name.lower() not in ("host", "content-length", "connection")]
-        page = tiny_browser.request(f"http://127.0.0.1:{self.inner_port}{request.target}", request.method, headers,
-                                    request.body or None, host=request.header("Host"))
-        self._remember(request, page)
-        rest = [f"{name}: {value}" for name, value in page.headers if name.lower() not in ("content-length", "connection", "transfer-encoding")]
-        return response(page.status, page.body, *rest)
+        answer = forwarded(request, self.inner_port, request.target)
+        self._remember(request, answer)
+        return answer
 
-    def _remember(self, request, page):
+    def _remember(self, request, answer):
         """Collects tokens, codes and verifiers."""
-        found = {}
-        if self._place(request) == "/auth" and page.location:
-            found = {"code": tiny_browser.Redirect(page.location).parameters.get("code")}
-        elif request.method == "POST" and self._place(request) in ("/token", "/device_authorization"):
+        found, place, (head, _, body) = {}, self._place(request), answer.partition(b"\r\n\r\n")
+        if place == "/auth" and (code := re.search(rb"\r\nLocation: \S*[?&]code=([^&\s]+)", head)):
+            found = {"code": code[1].decode()}
+        elif request.method == "POST" and place in ("/token", "/device_authorization"):
             found = {"verifier": request.form.get("code_verifier")}
             with contextlib.suppress(ValueError):
-                value = json.loads(page.body)
+                value = json.loads(body)
                 found |= {name: value.get(name) for name in ("access_token", "refresh_token", "device_code")}
         self._issued.update({value: name == "access_token" for name, value in found.items() if value})
 
@@ -159,11 +150,9 @@ class Glewlwyd(Site):
                                           "enabled": True, "scope": ["g_profile", "openid", *SCOPES]})
 
     def _parameters(self, access_token_duration):
-        pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
         return {
             "iss": self.issuer, "jwt-type": "rsa", "jwt-key-size": "256",
-            "key": _key().private_bytes(pem, form, serialization.NoEncryption()).decode(),
-            "cert": _key().public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo).decode(),
+            "key": KEY.key_pem().decode(), "cert": KEY.public_pem.decode(),
             "jwks-show": True, "jwks-uri": "", "access-token-duration": access_token_duration, "refresh-token-duration": 1209600, "code-duration": 600,
             "allow-non-oidc": True, "refresh-token-rolling": True, "refresh-token-one-use": "always",
             "auth-type-code-revoke-replayed": True, "auth-type-code-enabled": True, "auth-type-client-enabled": True,
@@ -211,16 +200,98 @@ class Glewlwyd(Site):
     def valid_token(self, value):
         """Returns the access token `value`, a JWT, or None if it is not signed by the plugin's key, or has expired."""
         try:
-            head, claims, signature = value.split(".")
-            _key().public_key().verify(decoded(signature), f"{head}.{claims}".encode(), padding.PKCS1v15(), hashes.SHA256())
-            header, claims = json.loads(decoded(head)), json.loads(decoded(claims))
-        except (ValueError, InvalidSignature):
+            claims = jwt.decode(value, KEY.key.public_key(), ["RS256"], {"verify_aud": False}, issuer=self.issuer)
+        except jwt.PyJWTError:
             return None
-        if header.get("alg") != "RS256" or claims.get("type") != "access_token" or claims["iss"] != self.issuer:
-            return None
-        if time.time() >= claims["exp"]:
+        if claims.get("type") != "access_token":
             return None
         audience = claims.get("aud", [])
-        grant = Grant(Client(claims["client_id"]), tuple(claims["scope"].split()))
-        return Token(value, "access", grant, grant.scopes, claims["exp"], tuple([audience] if isinstance(audience, str) else audience),
-                     (claims.get("cnf") or {}).get("jkt"))
+        return types.SimpleNamespace(scopes=claims["scope"].split(), resources=[audience] if isinstance(audience, str) else audience,
+                                     jkt=(claims.get("cnf") or {}).get("jkt"))
+
+
+PACKAGES = pathlib.Path(__file__).resolve().parents[3] / ".build-oidc"
+
+
+#: Its own command needs a newer websockets than Debian's.
+PROGRAM = """
+import datetime, json, sys
+from oidc_provider_mock import User, app
+port, user, seconds = json.loads(sys.argv[1])
+lifetime = datetime.timedelta(seconds=seconds)
+app(access_token_max_age=lifetime, user_claims=[User(sub=user, claims={"email": user})]).run("127.0.0.1", port)
+"""
+
+
+class OIDCMock(Server):
+    """The server, whose issuer is its URL. Its clients need a secret, which it does not check, and it verifies no PKCE.
+    `expires_in` is the lifetime of the access tokens in seconds."""
+
+    USER = "ann"
+
+    def __init__(self, folder, expires_in):
+        assert PACKAGES.exists(), f"oidc-provider-mock is missing; run {INSTALL}"
+        port = free_port()
+        self.url = self.issuer = f"http://127.0.0.1:{port}"
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(folder), "AUTHLIB_INSECURE_TRANSPORT": "1"}
+        super().__init__([sys.executable, "-c", PROGRAM, json.dumps([port, self.USER, expires_in])],
+                         port, pathlib.Path(folder) / "oidc.log", cwd=folder, env=environment)
+
+    def endpoint(self, name):
+        """Returns the URL of `userinfo` and so on."""
+        return json.loads(tiny_browser.request(self.url + "/.well-known/openid-configuration").body)[f"{name}_endpoint"]
+
+    def approve(self, url):
+        """Logs in at the URL of an authorization request, and follows the redirect; returns the program's page."""
+        form = urllib.parse.urlencode({"sub": self.USER}).encode()
+        page = tiny_browser.request(url, "POST", {"Content-Type": "application/x-www-form-urlencoded"}, form)
+        return tiny_browser.request(page.location)
+
+    def revoke_all(self):
+        """Revokes all tokens of the user."""
+        page = tiny_browser.request(f"{self.url}/users/{self.USER}/revoke-tokens", "POST", body=b"")
+        assert page.status in (200, 204), (page.status, page.body)
+
+    def token_requests(self):
+        """Returns how many requests for a token were answered."""
+        return self.output_path.read_text().count('"POST /oauth2/token ')
+
+
+class TokenService(Site):
+    """Issues tokens at /token: without a login for pulling, with Basic for everything.
+
+    `registry` is a docker-registry that accepts them. `asked` are triples of user, service and scopes for each token request.
+    """
+
+    def __init__(self, folder, users):
+        self.users, self.asked, self._issued = users, [], []
+        super().__init__()
+        self.registry = Registry(pathlib.Path(folder), self.url + "/token")
+        self.resources = [self.registry]
+
+    def stop(self):
+        self.registry.stop()
+
+    def issued_secrets(self):
+        """Returns the values of all tokens, which the registry may receive."""
+        return dict.fromkeys(self._issued, True)
+
+    def _answer(self, request):
+        if request.path != "/token" or request.method != "GET":
+            return json_answer(404, {"errors": [{"code": "NOT_FOUND"}]})
+        said, user = request.authorization or "", ""
+        if said:
+            user = next((user for user, password in self.users.items() if said == basic(user, password)), None)
+            if user is None:
+                value = {"errors": [{"code": "UNAUTHORIZED", "message": "authentication required"}]}
+                return json_answer(401, value, 'WWW-Authenticate: Basic realm="token service"')
+        service = request.query.get("service")
+        scopes = [scope for name, value in request.query_pairs if name == "scope" for scope in value.split()]
+        self.asked.append((user, service, scopes))
+        granted = []
+        for scope in scopes:
+            head, _, actions = scope.rpartition(":")
+            granted.append(f"{head}:" + ",".join(one for one in actions.split(",") if user or one == "pull"))
+        token = self.registry.token(*granted, user=user, lifetime=60, audience=service or "")
+        self._issued.append(token)
+        return json_answer(200, {"token": token, "access_token": token, "expires_in": 60})
