@@ -68,23 +68,25 @@ struct IndexedLogins<Login: IndexedLogin>: ChallengerList, Sendable {
 
     /// Returns the positions of all logins that matter at `path`, in whatever way a server reads it, and perhaps of others.
     func positions(near path: ExactText) -> [Int] {
-        positions { LoginKey.near(path) }
+        logins.count > Self.few ? LoginKey.near(path).map(positions) ?? Array(indices) : Array(indices)
     }
 
     /// Returns the positions of all logins in these realms, and perhaps of others.
     func positions(in realms: [ExactText?]) -> [Int] {
-        positions { Set(realms.map(LoginKey.realm)) }
+        logins.count > Self.few ? positions(with: realms.map(LoginKey.realm)) : Array(indices)
     }
 
-    /// - Parameter keys: returns `nil` for those of all logins.
-    private func positions(with keys: () -> Set<Int>?) -> [Int] {
-        guard logins.count > Self.few, let keys = keys() else { return Array(indices) }
-        let found = keys.flatMap { key in
-            marks[marks.partition { $0.key < key }...].prefix { $0.key == key }.map(\.number)
+    private func positions(with keys: [Int]) -> [Int] {
+        var found: [Int] = []
+        for key in keys {
+            for mark in marks[marks.partition { $0.key < key }...] {
+                if mark.key != key { break }
+                // Each position is searched for.
+                if found.count >= logins.count / Self.few { return Array(indices) }
+                found.append(numbers.partition { $0 < mark.number })
+            }
         }
-        // The position of each is searched for.
-        guard found.count < logins.count / Self.few else { return Array(indices) }
-        return Set(found).map { number in numbers.partition { $0 < number } }.sorted()
+        return found.count > 1 ? Set(found).sorted() : found
     }
 
     // MARK: Index
@@ -112,27 +114,35 @@ enum LoginKey {
     }
 
     static func path(_ path: ExactText) -> Int {
-        HiddenSegments.isPlain(path) ? keys(of: path.utf8.split(separator: slash)).last ?? ambiguous : ambiguous
+        HiddenSegments.isPlain(path) ? keys(of: path.utf8).last ?? ambiguous : ambiguous
     }
 
     /// Returns the keys of the paths that may cover `path` (`PathRange.path(_:mayCover:)`); `nil` if any path may.
-    static func near(_ path: ExactText) -> Set<Int>? {
-        if HiddenSegments.isPlain(path) { return Set([ambiguous] + keys(of: path.utf8.split(separator: slash))) }
-        return HiddenSegments.segmentReadings(of: path).map { Set([ambiguous] + $0.flatMap(keys)) }
+    static func near(_ path: ExactText) -> [Int]? {
+        if HiddenSegments.isPlain(path) { return keys(of: path.utf8) + [ambiguous] }
+        return HiddenSegments.segmentReadings(of: path).map { readings in
+            readings.flatMap { keys(of: $0.joined(separator: CollectionOfOne(slash))) } + [ambiguous]
+        }
     }
 
     private static var slash: UInt8 { UInt8(ascii: "/") }
 
-    /// Returns the key of each beginning of the segments, the whole server first.
-    private static func keys(of segments: [some Sequence<UInt8>]) -> [Int] {
-        var hasher = Hasher()
-        return [hasher.finalize()]
-            + segments.map { segment in
-                for byte in segment { hasher.combine(byte) }
-                hasher.combine(slash)
-                let path = hasher
-                return path.finalize()
-            }
+    /// Returns the keys of the whole server, and of each directory down to the path.
+    private static func keys(of path: some Sequence<UInt8>) -> [Int] {
+        var (hasher, isInSegment) = (Hasher(), false)
+        func key() -> Int {
+            let directory = hasher
+            return directory.finalize()
+        }
+        var keys = [key()]
+        for byte in path where byte != slash || isInSegment {
+            hasher.combine(byte)
+            isInSegment = byte != slash
+            if !isInSegment { keys.append(key()) }
+        }
+        guard isInSegment else { return keys }
+        hasher.combine(slash)
+        return keys + [key()]
     }
 }
 

@@ -38,13 +38,14 @@ extension SessionCache {
         path: ExactText, now: Duration
     ) -> Bool {
         let length = credential.pathLength
-        let staged = staged[challenger]
-        return accepted[challenger].list(of: owner, near: path).contains {
+        let isAccepted = accepted[challenger].list(of: owner, near: path).contains {
             $0.credential.mayPrecede(length, at: path, for: user) && isValid($0, now)
         }
-            || staged.positions(near: path).map { staged[$0] }.contains {
-                $0.owner == owner && $0.credential.mayPrecede(length, at: path, for: user) && isValid($0, now)
-            }
+        if isAccepted || staged.isEmpty { return isAccepted }
+        let staged = staged[challenger]
+        return staged.positions(near: path).map { staged[$0] }.contains {
+            $0.owner == owner && $0.credential.mayPrecede(length, at: path, for: user) && isValid($0, now)
+        }
     }
 
     /// Returns the staged credentials for `space`, unless the same account already has an accepted credential for the
@@ -189,12 +190,14 @@ extension SessionCache {
     private func defaultEntry(
         of space: ProtectionSpace, user: Account?, in list: [AcceptedLogin], now: Duration
     ) -> AcceptedLogin? {
-        let fitting = list.filter {
+        let fitting = list.lazy.filter {
             $0.space == space && (user?.admits($0.credential.account) ?? true) && isValid($0, now)
         }
         // A credential for a narrower path precedes one for the whole server (SEMANTICS rule 18).
-        let narrowest = fitting.map(\.credential.pathLength).max()
-        return fitting.filter { $0.credential.pathLength == narrowest }.min { $0.rank.precedes($1.rank) }
+        return fitting.min {
+            let (own, others) = ($0.credential.pathLength, $1.credential.pathLength)
+            return own == others ? $0.rank.precedes($1.rank) : own > others
+        }
     }
 
     /// Returns the credential for exactly this space if its refusal is doubtful (see `SessionEntry.isDoubted`).
