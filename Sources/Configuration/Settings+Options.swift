@@ -84,8 +84,8 @@ extension ProxyRuleSetting: ListedTable {
 
     init() { self.init(hosts: [], use: []) }
 
-    var problems: [String] {
-        [("hosts", hosts.isEmpty), ("use", use.isEmpty)].filter(\.1).map { "\($0.0) is missing or empty; add it" }
+    var problems: [(option: String, text: String)] {
+        [("hosts", hosts.isEmpty), ("use", use.isEmpty)].filter(\.1).map { ($0.0, "is missing or empty; add it") }
     }
 }
 
@@ -135,11 +135,11 @@ struct FrontSiteTable: ListedTable {
 
     init() {}
 
-    var problems: [String] {
+    var problems: [(option: String, text: String)] {
         [
-            (address == nil, "listen is missing; add it"), (url == nil, "url is missing; add it"),
-            (site.asksConsent && !site.isRestricted, "consent needs a restricted front; add: restricted = true"),
-        ].filter(\.0).map(\.1)
+            (address == nil, "listen", "is missing; add it"), (url == nil, "url", "is missing; add it"),
+            (site.asksConsent && !site.isRestricted, "consent", "needs a restricted front; add: restricted = true"),
+        ].filter(\.0).map { ($0.1, $0.2) }
     }
 
     /// The site of a table without problems.

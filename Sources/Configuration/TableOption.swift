@@ -59,7 +59,11 @@ struct TableOption<Target: TableTarget>: Sendable {
     /// The problem of a value that is not valid; `found` describes it.
     func unexpected(_ found: String) -> Refusal { Refusal("expected \(type.text), found \(found); \(advice)") }
 
-    private var advice: String { "for example, write: \(name) = \(defaultText ?? type.example)" }
+    /// An empty list, which is not valid everywhere, shows nothing.
+    private var advice: String {
+        let text = defaultText.flatMap { $0 == "[]" ? nil : $0 } ?? type.example
+        return "for example, write: \(name) = \(text)"
+    }
 }
 
 /// A problem of a value.
@@ -256,8 +260,8 @@ extension TableTarget {
 
 /// What one table of a list describes (TOML: `[[NAME]]`).
 protocol ListedTable: TableTarget {
-    /// What is missing, or does not fit together.
-    var problems: [String] { get }
+    /// What is missing, or does not fit together, each with the name of its option.
+    var problems: [(option: String, text: String)] { get }
 }
 
 extension ListedTable {
@@ -266,12 +270,16 @@ extension ListedTable {
         var (tables, problems): ([Self], [SettingsProblem]) = ([], [])
         for table in entries where table.depth == 3 && table.path.hasPrefix("\(name)[") && table.path.hasSuffix("]") {
             let prefix = "\(table.path)."
-            var (value, found) = (Self(), [SettingsProblem]())
+            var (value, found, wrong) = (Self(), [SettingsProblem](), Set<String>())
             for entry in entries where entry.depth == 4 && entry.path.hasPrefix(prefix) {
                 let key = String(entry.path.dropFirst(prefix.count))
-                found += value.read(key, written: key, entry, in: name, header: "[[\(name)]]")
+                let problems = value.read(key, written: key, entry, in: name, header: "[[\(name)]]")
+                found += problems
+                if !problems.isEmpty { wrong.insert(key) }
             }
-            if found.isEmpty { found = value.problems.map { SettingsProblem(line: table.line, key: name, $0) } }
+            // An option with a wrong value is not missing.
+            found += value.problems.filter { !wrong.contains($0.option) }
+                .map { SettingsProblem(line: table.line, key: name, "\($0.option) \($0.text)") }
             if found.isEmpty { tables.append(value) }
             problems += found
         }

@@ -181,6 +181,25 @@ import WatchwordProtocol
         #expect(client.call("ping")?["result"] != nil)
     }
 
+    @Test func aSandboxedProgramNamesNoFilesOfTheUser() {
+        for subject in [Self.maps, Stage.tool] {
+            let client = stage.connect(nil, subject: subject)
+            _ = client.fetch(
+                "https://h/",
+                more:
+                    #","tls":{"certificate":{"type":"certificate","certificate":"/home/bob/me.pem"}},"auth":{"interaction":"none"}"#
+            )
+            // The server asks for a certificate, and refuses the one that is presented then.
+            for cause in [TransferFailure.Cause.clientCertificateRequired, .clientCertificateRefused] {
+                var failure = TransferFailure(.tlsFailed, "a certificate is required", cause: cause)
+                failure.clientCertificateRequest = ClientCertificateRequest(distinguishedNames: [])
+                stage.transfers.complete(.failure(failure))
+            }
+            let kind = client.hear().last?.kind
+            #expect(kind != nil && (kind == "denied") == subject.isSandboxed, "\(kind ?? "")")
+        }
+    }
+
     /// A listed challenge would reveal the sites of other programs.
     @Test(arguments: [(FetchTable.Sharing.user, 1), (.ask, 0), (.client, 0)])
     func pendingChallengesOfSeparatedProgramsAreNotListed(sharing: FetchTable.Sharing, count: Int) {

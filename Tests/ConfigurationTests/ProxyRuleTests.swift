@@ -31,6 +31,13 @@ import WatchwordProtocol
             ])
     }
 
+    @Test func allProblemsOfATableAreFoundAtOnce() {
+        let texts = problems("[[proxy.rule]]\nhost = [\"h\"]\nuse = \"direct\"").map(\.text)
+        #expect(texts.count == 3, "\(texts)")
+        #expect(texts.contains { $0.contains("did you mean hosts?") })
+        #expect(texts.contains { $0.contains("hosts is missing") } && !texts.contains { $0.contains("use is missing") })
+    }
+
     @Test(arguments: [
         ("[[proxy.rule]]\nuse = [\"direct\"]", 1, "hosts is missing"),
         ("[[proxy.rule]]\nhosts = [\"h\"]", 1, "use is missing"),
@@ -38,7 +45,10 @@ import WatchwordProtocol
         ("[[proxy.rule]]\nhosts = [\"h\"]\nuse = [\"p:1\"]", 3, "not a proxy URL"),
         ("[[proxy.rule]]\nhosts = [\"h\"]\nuse = [\"http://u:secret@p:1\"]", 3, "user name or a password"),
         ("[[proxy.rule]]\nhosts = [\"h/x\"]\nuse = [\"direct\"]", 2, "not a host pattern"),
-        ("[[proxy.rule]]\nhosts = \"h\"\nuse = [\"direct\"]", 2, "expected a list of host patterns, found a string"),
+        (
+            "[[proxy.rule]]\nhosts = \"h\"\nuse = [\"direct\"]", 2,
+            "expected a list of host patterns, found a string; for example, write: hosts = [\"www.example.com\", "
+        ),
         ("[[proxy.rule]]\nhosts = [\"h\"]\nuse = [\"direct\"]\nelse = 1", 4, "unknown option"),
         ("[proxy]\nrule = 1", 2, "expected a list of tables"),
         ("[proxy]\npac = \"ftp://h/p\"", 2, "expected a URL"),

@@ -206,6 +206,7 @@ def test_a_construct_after_ecmascript_5_is_named_with_its_line(evaluator, script
     assert evaluator(script).loaded == f"error line {line}: {construct} is not supported; write ECMAScript 5"
 
 
+@pytest.mark.tier3  # The evaluator ends itself after a time, which a busy machine uses up.
 @pytest.mark.parametrize("word", ["function ", "function(", "function;"])
 def test_the_search_for_a_construct_is_not_quadratic(evaluator, word):
     start = time.monotonic()

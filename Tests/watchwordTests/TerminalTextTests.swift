@@ -40,4 +40,14 @@ import Testing
         )
         #expect(whole.replacing(".123", with: "") == short && short != whole)
     }
+
+    @Test func theListOfCredentialsIsSafeForATerminal() {
+        let row = CredentialsListCommand.row([
+            "id": "session:1", "type": "password", "user": "a\u{202E}b", "realm": "r\u{9B}1m\u{2028}",
+            "path": "/\u{9B}",
+            "host": "h", "port": 80, "scheme": "http", "source": "session",
+        ])
+        let unsafe: Set<UInt32> = [0x9B, 0x202E, 0x2028]
+        #expect(row.joined().contains("b") && !row.joined().unicodeScalars.contains { unsafe.contains($0.value) })
+    }
 }

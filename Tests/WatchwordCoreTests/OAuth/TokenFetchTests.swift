@@ -371,6 +371,17 @@ import WatchwordProtocol
         #expect(run.requests[next]?.map { $0.authorization?.revealed } == ["Basic Ym9iOnB3"])
     }
 
+    /// Otherwise the service would give a token with fewer permissions to anyone.
+    @Test func aLoginThatIsRefusedWithoutAChallengeIsFollowedByAQuestion() throws {
+        var run = TableRun()
+        let first = try run.fetch(adapt: { $0.logsInFirst = true })
+        run.answer(first, user: "bob", "pw")
+        run.respond(first, 200)
+        let fetch = try run.fetch(adapt: { $0.logsInFirst = true })
+        run.respond(fetch, 401)
+        #expect(run.requests[fetch]?.count == 1 && run.question(fetch) != nil)
+    }
+
     @Test func withoutALoginNothingIsSent() throws {
         var run = TableRun()
         let fetch = try run.fetch(change: { $0.interaction = .none }, adapt: { $0.logsInFirst = true })

@@ -51,7 +51,7 @@ struct CredentialsListCommand: ParsableCommand {
 
     private func method() throws -> CredentialList { CredentialList(pattern: try site.map { try Site($0).pattern }) }
 
-    private static func row(_ credential: JSON) -> [String] {
+    static func row(_ credential: JSON) -> [String] {
         let isLogin = ["password", "token"].contains(credential["type"]?.string)
         let account = Account(user: credential["user"]?.exactText ?? "", domain: credential["domain"]?.exactText)
         return [
