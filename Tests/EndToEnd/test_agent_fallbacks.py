@@ -12,8 +12,7 @@ from rig.bodies import eventually
 from rig.desktop import AGENT, askpass
 from rig.scripted import ScriptedServer, basic, response
 from rig.terminal import Terminal
-from test_agent_logins import two_logins
-from test_agent_windows import HOSTILE, ask
+from test_agent_windows import HOSTILE, ask, two_logins
 
 
 @pytest.fixture
@@ -254,27 +253,20 @@ def agent_at_terminal(broker):
         assert terminal.end() == 0
 
 
-@pytest.fixture
-def at_terminal(stage):
-    """An agent in the foreground of a terminal, and its broker."""
+def test_the_terminal_asks_for_consent(stage, guest):
     broker = stage.broker()
     with agent_at_terminal(broker) as terminal:
-        yield terminal, broker
-
-
-def test_the_terminal_asks_for_consent(at_terminal, guest):
-    terminal, broker = at_terminal
-    program = guest(broker)
-    terminal.expect("Let “org.example.Maps” use your login?")
-    terminal.answer({"or [0]: ": "1"})
-    assert program.read()["result"]["status"] == 200
-    terminal.shown = b""
-    guest(broker)
-    terminal.answer({"or [0]: ": ""})
-    for _ in range(2):
-        result = program.read()["result"]
-        assert (result["status"], result["noRespondent"]) == (401, "consentDenied"), "no further question is shown"
+        program = guest(broker)
+        terminal.expect("Let “org.example.Maps” use your login?")
+        terminal.answer({"or [0]: ": "1"})
+        assert program.read()["result"]["status"] == 200
+        terminal.shown = b""
         guest(broker)
+        terminal.answer({"or [0]: ": ""})
+        for _ in range(2):
+            result = program.read()["result"]
+            assert (result["status"], result["noRespondent"]) == (401, "consentDenied"), "no further question is shown"
+            guest(broker)
 
 
 def test_the_terminal_asks_without_showing_the_password(stage, site):
