@@ -447,3 +447,13 @@ def test_rule_27_a_waiting_fetch_answers_no_weaker_challenge_unasked(stage):
     client.reply(other, {"action": "continue"})
     assert client.wait(second)["result"]["status"] == 401
     assert [one.authorization for one in server.requests if one.target == "/b"] == [None]
+
+
+def test_rule_27_the_configuration_can_refuse_weak_challenges(stage):
+    challenges = [f"WWW-Authenticate: {one}" for one in ("Basic", 'Digest realm="old", nonce="n"', "Basic realm=x")]
+    server = stage.server(lambda request: response(401, b"", *challenges))
+    asked = []
+    for config, questions in [("[schemes]\nweak = false\n", 0), ("", 1)]:
+        client = stage.client(broker=stage.configured(config), answer=lambda params: asked.append(params) or {"action": "continue"})
+        assert client.fetch(server.url)["result"]["status"] == 401 and len(asked) == questions
+    assert server.authorizations == [None, None]

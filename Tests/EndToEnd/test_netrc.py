@@ -82,12 +82,53 @@ def test_a_reload_switches_it_on_and_off(desk):
     assert desk.server.authorizations == [None, None, basic("bob", desk.password), None]
 
 
-def test_errors_in_the_file_are_logged_at_the_start_and_at_each_reload(desk):
-    desk.file.chmod(0o644)
+def link(file):
+    file.rename(file.with_suffix(".real"))
+    file.symlink_to(file.with_suffix(".real"))
+
+
+def pipe(file):
+    file.unlink()
+    os.mkfifo(file, 0o600)
+
+
+def other_access(mode):
+    return lambda file: file.chmod(mode), f'(mode 0{mode:o}); run "chmod 600" on it'
+
+
+@pytest.mark.parametrize("spoil, said", [
+    other_access(0o640), other_access(0o604), other_access(0o602), other_access(0o644), (link, "is a symbolic link"),
+    (pipe, "is not a regular file"), (lambda file: (file.unlink(), file.mkdir(0o700)), "is not a regular file"),
+    (lambda file: os.truncate(file, (1 << 20) + 1), "is larger than 1048576 bytes"), (pathlib.Path.unlink, "does not exist"),
+    pytest.param(lambda file: os.chown(file, 1234, 0), "belongs to user 1234", marks=pytest.mark.skipif(
+        os.geteuid() != 0, reason="only root gives files away"))])
+def test_an_unusable_file_is_ignored_and_the_log_has_the_reason_once(desk, spoil, said):
+    spoil(desk.file)
     desk.start()
-    for times in (1, 2):
-        eventually(lambda: desk.broker.log.count(NOT_USED) == times, "the problem was not logged as often as expected")
-        desk.reload(desk.config)
+    for _ in range(2):
+        assert desk.fetch()["status"] == 401
+    assert desk.server.authorizations == [None, None] and len(desk.asked) == 2
+    reported = lambda: [line.replace("\\", "") for line in desk.broker.log.splitlines() if NOT_USED in line]
+    assert len(reported()) == 1 and said in reported()[0] and str(desk.file) in reported()[0]
+    desk.reload(desk.config)
+    eventually(lambda: len(reported()) == 2, "the problem was not logged again after the reload")
+
+
+def test_a_corrected_file_below_the_home_is_used_without_a_restart(desk):
+    desk.start(OFF + '[credentials]\nnetrc = "~/.netrc"\n')
+    file = desk.file.rename(desk.broker.home / ".netrc")
+    try:
+        file.chmod(0o644)
+        assert desk.fetch()["status"] == 401
+        file.chmod(0o600)
+        assert desk.fetch()["auth"]["source"] == "netrc"
+        # The same problem is reported again once the file has been used in between.
+        desk.stage.client(broker=desk.broker, delivery=None).call("session/clear")
+        file.chmod(0o644)
+        assert desk.fetch()["status"] == 401
+        assert desk.broker.log.count("(mode 0644)") == 2
+    finally:
+        file.unlink()
 
 
 NOT_SUPPLIED = "a configured command supplied no password"
