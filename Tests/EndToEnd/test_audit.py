@@ -66,6 +66,20 @@ def test_a_hostile_realm_is_shown_as_text(stage):
 
 # Files
 
+def test_the_audit_log_can_be_switched_off_and_on(stage):
+    broker = stage.configured("[audit]\nenabled = false\n")
+    client = stage.client()
+    assert "result" in client.call("broker/lock")
+    broker.reload("")
+    clear(client, [1000])
+    wait_for_kinds(broker, "sessionCleared")
+    broker.reload("[audit]\nenabled = false\n")
+    assert "result" in client.call("broker/unlock")
+    broker.reload("")
+    clear(client, [1001])
+    wait_for_kinds(broker, "sessionCleared", "sessionCleared")
+
+
 def test_a_full_disk_stops_no_fetch(stage):
     server, password = stage.protected()
     broker = stage.broker()
@@ -154,6 +168,21 @@ def test_times_are_local(stage, zone, offset):
         assert shell.run("log", "--since", since).stdout.decode().splitlines()[-2:] == shown[1:]
     later = (moment + datetime.timedelta(hours=1)).astimezone(zoneinfo.ZoneInfo(zone))
     assert shell.run("log", "--since", later.strftime("%Y-%m-%dT%H:%M")).stdout == b""
+
+
+def test_an_ambiguous_local_time_is_the_first_of_both(stage):
+    broker = stage.broker()
+    shell = Shell(broker)
+    shell.environment["TZ"] = "Europe/Berlin"
+    clear(stage.client(), [1000])
+    wait_for(lambda: len(lines(broker)) == 1)
+    record, time = lines(broker)[0], events(broker)[0]["time"]
+    # The clocks are set back from 3:00 to 2:00 at 1:00 UTC.
+    times = [f"2026-10-25T0{hour}:{minute}:00.000Z" for hour in (0, 1) for minute in (20, 40)]
+    (state(broker) / "audit.jsonl").write_text("".join(record.replace(time, one) + "\n" for one in times))
+    shown = shell.run("log", "--since", "2026-10-25T02:30").stdout.decode().splitlines()
+    assert [line.split()[0] for line in shown] == [
+        "2026-10-25T02:40:00.000+02:00", "2026-10-25T02:20:00.000+01:00", "2026-10-25T02:40:00.000+01:00"]
 
 
 def test_a_missing_log_is_not_an_error(stage):

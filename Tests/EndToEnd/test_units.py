@@ -21,6 +21,7 @@ from rig.broker import ROOT, program
 from rig.client import Client, password_answer
 from rig.manager import Activation, with_units
 from rig.scripted import basic_server, response
+from rig.waiting import is_ready
 
 UNITS = ROOT / "contrib" / "systemd"
 SERVICE = (UNITS / "watchword.service").read_text()
@@ -357,6 +358,17 @@ def test_sockets_are_assigned_by_name_and_not_removed(plain, handed, names):
     assert os.path.exists(plain.paths["main"]) and os.path.exists(plain.paths["restricted"])
 
 
+@pytest.mark.parametrize("handed,names", [
+    (("main", "restricted"), "-"), (("main", "restricted"), "a:b"), (("restricted",), "restricted"),
+    (("main", "restricted"), "restricted:restricted")])
+def test_unsupported_sockets_are_refused(plain, handed, names):
+    """A restricted socket must never be taken for the main one."""
+    plain.start(handed, names)
+    assert plain.process.wait(30) == 1
+    said = plain.process.stderr.read()
+    assert "cannot use the socket from the service manager" in said and said.count("\n") == 1
+
+
 @pytest.mark.parametrize("watchdog", [{}, {"WATCHDOG_USEC": "100000"}], ids=["without", "with"])
 def test_the_watchdog_is_notified(plain, watchdog):
     plain.start(**watchdog)
@@ -378,6 +390,21 @@ def test_an_absent_manager_stops_nothing(plain):
     assert is_restricted(plain.paths["restricted"])
     plain.process.terminate()
     assert plain.process.wait(30) == 0
+
+
+def test_an_invalid_notification_socket_is_reported_once_and_stops_nothing(plain):
+    plain.start(NOTIFY_SOCKET="vsock:2:1234")
+    assert is_restricted(plain.paths["restricted"])
+    plain.process.terminate()
+    assert plain.process.wait(30) == 0
+    assert plain.process.stderr.read().count("invalid NOTIFY_SOCKET") == 1
+
+
+def test_the_manager_of_another_service_receives_nothing(stage, plain):
+    """A client that starts the broker, with `--ready-fd`, passes on the environment of its own service."""
+    broker = stage.broker(environment={"NOTIFY_SOCKET": plain.address, "WATCHDOG_USEC": "100000"})
+    assert stage.client(delivery=None).call("ping")["result"] == {}
+    assert broker.stop() == 0 and not is_ready(plain.heard, 0)
 
 
 def answers(path):

@@ -240,6 +240,16 @@ def test_names_are_resolved_again_after_the_processes_have_ended(stage, origin, 
     assert len(proxy.requests) == 4
 
 
+def test_alternating_results_do_not_fill_the_log(stage, origin):
+    script = "function FindProxyForURL(url, host) { if (/^bad/.test(host)) throw host; return 'DIRECT'; }"
+    broker = stage.configured(pac(stage, script))
+    client = stage.client(broker=broker)
+    for number in range(3):
+        assert f"bad{number}.test" in client.fetch(f"http://bad{number}.test/")["error"]["message"]
+        assert fetched(client, [origin.url, f"http://localhost:{origin.port}/"][number % 2])["status"] == 200
+    assert broker.log.count("no proxy can be chosen") == 1
+
+
 def test_a_password_in_the_url_of_the_desktop_is_not_shown(stage, origin):
     broker = stage.configured("[proxy]\ndesktop = true\n")
     secret = secrets.token_hex(16)
