@@ -114,6 +114,21 @@ def test_zenity_reads_nothing_of_a_server_as_markup(stage, asked, desktop):
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
 
 
+@pytest.mark.tier3("windows")
+def test_zenity_asks_for_consent(stage, started, desktop, guest):
+    broker = stage.broker()
+    started("zenity", desktop, broker)
+    # After the refusal, no login is requested for this program.
+    for keys, status, reason in [(("Home", "space", "Return"), 200, None), (("Escape",), 401, "consentDenied")]:
+        program = guest(broker)
+        desktop.hear_all("Let “org.example.Maps” use your login?", "Allow once")
+        desktop.has_keyboard("Watchword")
+        desktop.key(*keys)
+        result = program.read()["result"]
+        assert (result["status"], result.get("noRespondent")) == (status, reason)
+        eventually(lambda: not desktop.windows(), lambda: desktop.summary())
+
+
 # pinentry
 
 class Screen:
@@ -185,6 +200,18 @@ def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
     screen.expect("1  Trust once")
     screen.type("1\r")
     assert answered(client, fetch) == 200
+
+
+def test_pinentry_asks_for_consent(stage, started, guest, screen):
+    broker = stage.broker()
+    started("pinentry", broker=broker, environment=screen.environment)
+    for typed, status, reason in [("1\r", 200, None), ("\r", 401, "consentDenied")]:
+        program = guest(broker)
+        # The second is drawn last: the rest of the first window must not be taken for the next one.
+        screen.expect("Let “org.example.Maps” use your login?", "1  Allow once")
+        screen.type(typed)
+        result = program.read()["result"]
+        assert (result["status"], result.get("noRespondent")) == (status, reason)
 
 
 # SSH_ASKPASS

@@ -353,6 +353,32 @@ def test_a_large_upload_arrives_once_after_its_login(stage, tmp_path, scheme):
     assert broker.peak_kilobytes - before < 8 << 10
 
 
+def test_a_response_may_begin_before_the_request_has_ended(stage):
+    client = stage.client()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        upload = Download(client, url, method="PUT", body={"type": "attach", "sizeBytes": 9})
+        sender = Attached(client.socket.getpeername(), upload.token, side="request").socket
+        sender.sendall(b"abc")
+        connection, _ = listener.accept()
+    with connection, connection.makefile("rb") as received:
+        connection.settimeout(30)
+        while received.readline() != b"\r\n":
+            pass
+        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+        assert upload.headers()["status"] == 200
+        body = upload.attach()
+        assert next(body.parts()) == b"first" and received.read(3) == b"abc"
+        sender.sendall(b"def")
+        assert received.read(3) == b"def"
+        sender.sendall(b"ghi")
+        sender.shutdown(socket.SHUT_WR)
+        assert received.read(3) == b"ghi"
+        connection.sendall(b"4\r\nlast\r\n0\r\n\r\n")
+        assert body.read() == b"last" and upload.completed()["bodyBytes"] == 9
+
+
 class Scripted(StreamServer):
     """Records what each connection sends, and responds to its header with `answer(number, head)`."""
 

@@ -181,6 +181,13 @@ def test_unrelated_input_is_ignored(stage, tools, said):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.parametrize("said", [b"no sense\n\n", b"host=\xff\n\n", b"x=" + b"y" * 70_000 + b"\n\n"], ids=["form", "encoding", "length"])
+def test_malformed_input_is_refused_in_one_line(stage, tools, said):
+    done = subprocess.run(
+        [tools / "git-credential-watchword", "get"], input=said, env=Shell(stage.broker()).environment, capture_output=True, timeout=20)
+    assert done.returncode == 1 and done.stderr.count(b"\n") == 1 and b"input from git" in done.stderr
+
+
 def test_tokens_are_for_versions_of_git_with_support_for_authtype(stage, tools):
     broker = allowing(stage, "git.example.com")
     client = stage.client(broker=broker)

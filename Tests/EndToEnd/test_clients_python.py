@@ -178,6 +178,20 @@ def test_bodies_of_every_kind_arrive_whole(site):
         assert caught.value.kind == "connectionLost"
 
 
+def test_a_fetch_in_steps_has_a_head_and_its_body_as_a_file(site):
+    with Watchword(answer=site.log_in, path=site.broker_path) as broker:
+        begun = broker.start(site.url + "/large")
+        head = broker.headers(begun)
+        assert head["status"] == 200 and head["bodyBytes"] == len(LARGE)
+        with broker.attach(begun) as body:
+            assert body.read(5) == LARGE[:5] and body.read() == LARGE[5:]
+        assert broker.finish(begun)["bodyBytes"] == len(LARGE)
+        for step in [broker.headers, broker.attach]:
+            with pytest.raises(BrokerError) as caught:
+                step(broker.start("http://127.0.0.1:1/"))
+            assert caught.value.kind == "cannotConnect"
+
+
 @pytest.mark.parametrize("make", [
     lambda: b"x" * (3 << 20), lambda: "text \u00e9", lambda: BINARY, lambda: io.BytesIO(LARGE), lambda: numbered(40)],
     ids=["bytes", "text", "binary", "file", "iterable"])

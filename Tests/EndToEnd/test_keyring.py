@@ -322,6 +322,16 @@ def test_each_change_of_another_program_is_notified_once(stage, gnome, watcher):
     assert next_change(watcher) == [FORGOTTEN]
 
 
+def test_locking_and_unlocking_changes_nothing(stage, gnome, watcher):
+    gnome.put(stage.secret(), **attributes())
+    assert next_change(watcher) == [STORED]
+    gnome.run(
+        "gdbus", "call", "--session", "--dest", "org.freedesktop.secrets", "--object-path", "/org/freedesktop/secrets",
+        "--method", "org.freedesktop.Secret.Service.Lock", "[objectpath '/org/freedesktop/secrets/aliases/default']")
+    assert watcher.call("keyring/status")["result"]["state"] == "locked"
+    assert after(watcher) == []
+
+
 def test_the_brokers_own_changes_are_notified_once(stage, gnome, watcher):
     space = {"protocol": "https", "host": "h.example"}
     for _ in range(2):
