@@ -1,7 +1,7 @@
 // libsecret and its dependencies (12 libraries, a quarter of the start-up time and 4 MiB) are loaded when the keyring is
 // first used. This file defines each function in functions.h as a jump through a table that dlsym(3) fills. With these
 // definitions, and with --as-needed, the linker does not link the libraries. If a function is missing in functions.h, they
-// are linked again, and Tests/EndToEnd/test_late_keyring.py fails.
+// are linked again, and Tests/EndToEnd/test_keyring.py fails.
 //
 // The symbols are hidden, so that the libraries call their own functions and never these.
 

@@ -15,12 +15,13 @@ from rig import schemas
 from rig.bodies import eventually
 from rig.broker import ROOT, program
 from rig.desktop import AGENT, RunningAgent, askpass
-from rig.subjects import let_others_reach
+from rig.subjects import AS_NOBODY, home_of_nobody
 
 sys.path.insert(0, str(ROOT / "contrib" / "agent"))
 
 from watchword_agent import answers, certificate_files, escaping, recent, secret, texts, typed_files  # noqa: E402
 from watchword_agent.fallbacks import conversation  # noqa: E402
+from watchword_agent.fallbacks.conversation import converse  # noqa: E402
 from watchword_agent.fallbacks.dialogue import picked  # noqa: E402
 from watchword_agent.question import Kind, NotUnderstood, read  # noqa: E402
 from watchword_agent.question_queue import Close, PassOn, QuestionQueue, Recount, Reply, Show  # noqa: E402
@@ -60,7 +61,8 @@ def test_every_kind_of_question_is_parsed_refused_by_closing_it_and_stopped(name
 @pytest.mark.parametrize("broken", [
     message("auth.challenge/other"), {"id": 1, "method": "auth/challenge", "params": {}}, {"id": 1, "method": "auth/challenge"},
     message("auth.challenge/ntlm", requester=7), message("auth.challenge/ntlm", accepts=[]),
-    message("auth.confirm/sandbox", subject=None)])
+    message("auth.confirm/sandbox", subject=None), message("auth.prompt/secret", kind="password"),
+    message("auth.prompt/secret", kind=None), message("auth.prompt/secret", requester=None)])
 def test_malformed_questions_are_refused(broken):
     with pytest.raises(NotUnderstood):
         read(broken, 0)
@@ -102,7 +104,9 @@ def test_the_same_question_of_the_same_program_is_asked_once():
 @pytest.mark.parametrize("change", [
     {"requester": {"name": "example", "pid": 1, "subject": "exe:/usr/bin/mytool"}}, {"previousFailureCount": 1},
     {"requester": {"name": "example", "pid": 4711, "subject": "exe:/tmp/mytool"}}, {"persistenceAllowed": ["none"]},
-    {"protectionSpace": other_host("b.example")}, {"downgrade": True}, {"error": {"kind": "credentialAlreadyRefused"}}])
+    {"protectionSpace": other_host("b.example")}, {"downgrade": True}, {"error": {"kind": "credentialAlreadyRefused"}},
+    {"certificateException": "ab" * 32}, {"namedProxy": "http://h:1"},
+    {"knownUsers": [{"id": "session:0", "user": "eve", "source": "session"}]}])
 def test_questions_that_differ_in_a_shown_value_are_asked_separately(change):
     queue = QuestionQueue()
     queue.arrived(question(number=1))
@@ -207,17 +211,6 @@ def test_a_proxy_that_the_program_names_is_said_if_it_can_read_the_request():
             False, f"Not encrypted, and sent to a proxy that the program names: {proxy}")
 
 
-def test_questions_about_servers_with_different_exceptions_are_asked_separately():
-    keys = {question("auth.challenge/ntlm", **more).key
-            for more in ({}, {"certificateException": "ab" * 32}, {"certificateException": "cd" * 32}, {"namedProxy": "http://h:1"})}
-    assert len(keys) == 4
-
-
-def test_an_address_has_one_pair_of_brackets():
-    for host in ("::1", "[::1]"):
-        assert texts.heading(question(protectionSpace=other_host(host))) == "Log in to [::1]"
-
-
 def test_failed_attempts_are_described_and_counted():
     assert texts.failures(question(previousFailureCount=0)) is None
     assert texts.failures(question(previousFailureCount=1)) == "The last password was refused. Attempt 2."
@@ -237,7 +230,9 @@ def test_a_program_is_named_by_its_subject():
         "Cannot be identified, process 7, calls itself “Your Bank”, in a container or on another machine")
 
 
-def test_a_proxy_is_named_as_a_proxy():
+def test_a_proxy_is_named_as_a_proxy_and_an_address_with_one_pair_of_brackets():
+    for host in ("::1", "[::1]"):
+        assert texts.heading(question(protectionSpace=other_host(host))) == "Log in to [::1]"
     asked = question("auth.challenge/proxy")
     assert texts.heading(asked).startswith("Log in to the proxy ") and texts.server_says(asked).startswith("The proxy says: “")
 
@@ -286,9 +281,6 @@ def test_times_are_local(monkeypatch):
     ({"kind": "challengeAnswered", "action": "reject", "origin": "https://a.example"}, "https://a.example asked: rejected")])
 def test_events_are_counted_and_described(event, said):
     assert recent.what(event) == said
-
-
-def test_the_number_of_uses_has_singular_and_plural():
     assert recent.who({"kind": "credentialUsed", "count": 1}).endswith(" · 1 time")
     assert recent.who({"kind": "credentialUsed", "count": 3}).endswith(" · 3 times")
 
@@ -433,33 +425,26 @@ def test_the_command_prints_its_usage_and_its_errors(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="is run by another user already")
-def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage, tmp_path):
+def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage):
     """Run as an ordinary user. The broker treats a process that it cannot read as sandboxed, and a sandboxed process may not be
     an agent."""
     folder = stage.folder / "nobody"
-    folder.mkdir(mode=0o755)
-    let_others_reach(folder)
-    shutil.copy(program("watchwordd"), folder / "watchwordd")
+    environment = {**home_of_nobody(folder, "watchwordd"), "PYTHONDONTWRITEBYTECODE": "1", **askpass(folder, "unused-here")}
     shutil.copytree(ROOT / "contrib" / "agent", folder / "agent", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "run").mkdir(mode=0o700)
-    environment = {
-        "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1",
-        **askpass(folder, "unused-here")}
-    for path in [folder, *folder.rglob("*")]:
+    for path in folder.rglob("*"):
         os.chown(path, 65534, 65534)
-    demote = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     started = []
 
     def start(*command):
         log = open(folder / f"log{len(started)}", "ab")
-        started.append(subprocess.Popen([*demote, *command], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        started.append(subprocess.Popen([*AS_NOBODY, *command], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
         return started[-1]
 
     def start_broker():
         return start(folder / "watchwordd", "--socket", folder / "run" / "broker.sock")
 
     def can_be_looked_at():
-        return subprocess.run([*demote, "ls", f"/proc/{agent.pid}/fd"], capture_output=True).returncode == 0
+        return subprocess.run([*AS_NOBODY, "ls", f"/proc/{agent.pid}/fd"], capture_output=True).returncode == 0
 
     environment["WATCHWORD_SOCKET"] = str(folder / "run" / "broker.sock")
     try:
@@ -498,3 +483,37 @@ def test_the_desktop_entry_and_the_unit_are_valid():
     verified = subprocess.run(
         ["systemd-analyze", "--user", "verify", "--man=no", folder / "watchword-agent.service"], capture_output=True, text=True)
     assert "watchword-agent.service:" not in verified.stderr.replace("is not executable", ""), verified.stderr
+
+
+def known(*users):
+    return [{"id": f"session:{number}", "user": user, "source": "session"} for number, user in enumerate(users)]
+
+
+def test_known_users_are_read_and_malformed_ones_are_ignored():
+    asked = question("auth.challenge/known-users")
+    assert [(one.name, one.source) for one in asked.known_users] == [("alice", "keyring"), ("CORP\\bob", "session")]
+    odd = question("auth.challenge/known-users", knownUsers=[7, {"id": 1, "user": "a"}, {"id": "session:1"}, *known("eve")])
+    assert [one.user for one in odd.known_users] == ["eve"]
+    assert question("auth.challenge/known-users", knownUsers={"id": "x"}).known_users == ()
+
+
+@pytest.mark.parametrize("user, is_apart", [("bob", False), ("BOB", True), ("carol", True)])
+def test_a_proposed_user_is_offered_separately_unless_it_is_known(user, is_apart):
+    proposed = {"user": user, "hasPassword": True, "source": "keyring"}
+    assert question("auth.challenge/known-users", proposedCredential=proposed).is_proposal_apart is is_apart
+
+
+@pytest.mark.parametrize("name, identifier", [
+    ("alice", "session:0"), ("CORP\\bob", "session:2"), ("\u212a", "session:1"), ("caf\u00e9", "session:3"),
+    ("bob", None), ("ALICE", None), ("k", None), ("K", None), ("cafe\u0301", None), (" alice", None)])
+def test_without_windows_the_name_of_a_saved_login_is_enough(name, identifier):
+    """Names are compared byte by byte: another user may have a name that looks the same."""
+    listed = known("alice", "\u212a", "bob", "caf\u00e9")
+    listed[2]["domain"] = "CORP"
+    dialogue = Dialogue(name, "secret")
+    answer = converse(question("auth.challenge/known-users", knownUsers=listed), dialogue)
+    if identifier:
+        assert answer == {"action": "credential", "credential": {"type": "stored", "id": identifier}}
+        assert dialogue.prompts == ["User"]
+    else:
+        assert (answer["credential"]["type"], answer["credential"]["user"]) == ("password", name)

@@ -1,10 +1,13 @@
-"""The list of client certificates of the agent, without windows: its entries, their texts and their order."""
+"""The agent without windows: its list of client certificates, and its connection to a broker that misbehaves."""
 import base64
+import contextlib
 import datetime
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -14,7 +17,8 @@ from test_client_certificates import with_token
 
 sys.path.insert(0, str(ROOT / "contrib" / "agent"))
 
-from watchword_agent import certificate_choices, recent_files, x509  # noqa: E402
+from gi.repository import GLib  # noqa: E402
+from watchword_agent import certificate_choices, connection as subject, recent_files, x509  # noqa: E402
 
 TOKEN_PROGRAM = ROOT / "contrib" / "agent" / "watchword_agent" / "token_program.py"
 NOW = datetime.datetime(2026, 11, 24)
@@ -31,7 +35,7 @@ def openssl(*words, text=b""):
 @pytest.mark.parametrize("subject", [
     "/CN=Alice Client", "/C=DE/O=Example, Inc./OU=R+D/CN=J\u00f6rg \u65e5\u672c", "/DC=org/DC=example/UID=7/emailAddress=a@b.example",
     "/O= leading/CN=#hash \\/ \"quoted\" <x>;", "/CN=two/CN=names", "/O=a+OU=b/CN=c"])
-def test_names_are_written_as_openssl_writes_them(tmp_path, subject):
+def test_names_are_written_as_openssl_writes_them(subject):
     """The broker writes the accepted issuers with OpenSSL."""
     made = openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "/dev/null", "-utf8",
                    "-subj", subject, "-days", "3", *(["-multivalue-rdn"] if "+" in subject else []))
@@ -186,3 +190,135 @@ def test_the_broker_uses_a_listed_certificate(stage, token, certificates, client
     assert "result" in client.call("auth/subscribe", {"asksCanAuthenticate": True})
     result = client.fetch(f"{server.url}/page.txt")
     assert result.get("result", {}).get("status") == 200, result
+
+
+@pytest.fixture
+def until(monkeypatch):
+    """Runs the main loop until the condition is true."""
+    # The process is pytest's, so it stays dumpable.
+    monkeypatch.setattr(subject.hardening, "hide", lambda: None)
+    monkeypatch.setattr(subject.hardening, "show_for_greeting", lambda: None)
+
+    def wait(condition, seconds=10):
+        end, context = time.monotonic() + seconds, GLib.MainContext.default()
+        while not condition():
+            assert time.monotonic() < end, "the condition did not become true"
+            if not context.iteration(False):
+                time.sleep(0.005)
+
+    return wait
+
+
+class Made:
+    """A connection, and what it reported."""
+
+    def __init__(self, path, on_message=lambda message: None):
+        self.ready, self.lost, self.mishaps = 0, [], []
+        self.connection = subject.BrokerConnection(str(path), [("initialize", {})], on_message)
+        self.connection.on_ready = lambda: setattr(self, "ready", self.ready + 1)
+        self.connection.on_lost, self.connection.on_mishap = self.lost.append, self.mishaps.append
+
+
+class OneBroker:
+    """A broker that accepts a connection on demand."""
+
+    def __init__(self, path):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        self.listener.setblocking(False)
+        self.wire, self.buffer = None, b""
+
+    def accepted(self):
+        with contextlib.suppress(BlockingIOError):
+            self.wire = self.listener.accept()[0]
+            self.wire.setblocking(False)
+        return self.wire
+
+    def came(self):
+        """Returns the next message, or None."""
+        with contextlib.suppress(BlockingIOError):
+            self.buffer += self.wire.recv(65536)
+        line, found, rest = self.buffer.partition(b"\n")
+        if not found:
+            return None
+        self.buffer = rest
+        return json.loads(line)
+
+    def say(self, message):
+        self.wire.sendall(json.dumps(message).encode() + b"\n")
+
+    def close(self):
+        for one in (self.wire, self.listener):
+            if one:
+                one.close()
+
+
+@pytest.fixture
+def broker(tmp_path):
+    with contextlib.closing(OneBroker(tmp_path / "broker.sock")) as broker:
+        yield broker
+
+
+def greeted(until, made, broker):
+    made.connection.start()
+    until(broker.accepted)
+    got = []
+    until(lambda: (message := broker.came()) and not got.append(message))
+    broker.say({"jsonrpc": "2.0", "id": got[0]["id"], "result": {}})
+    until(lambda: made.ready)
+
+
+def test_a_message_that_cannot_be_handled_is_answered_and_the_next_is_handled(until, broker, tmp_path):
+    def handle(message):
+        handled.append(message["method"])
+        if message["method"] == "auth/challenge":
+            raise ValueError("unexpected challenge")
+
+    handled = []
+    made = Made(tmp_path / "broker.sock", handle)
+    greeted(until, made, broker)
+    broker.say({"jsonrpc": "2.0", "id": [], "result": {}})
+    broker.say({"jsonrpc": "2.0", "id": 7, "method": "auth/challenge", "params": {}})
+    broker.say({"jsonrpc": "2.0", "method": "auth/cancelled", "params": {}})
+    until(lambda: handled == ["auth/challenge", "auth/cancelled"])
+    assert made.mishaps == ["cannot handle a message of the broker: ValueError: unexpected challenge"]
+    answer = broker.came()
+    assert (answer["id"], answer["error"]["code"]) == (7, -32603)
+    assert not made.lost
+
+
+def test_a_restarted_broker_is_detected_before_the_next_attempt(until, tmp_path):
+    path = tmp_path / "broker.sock"
+    made = Made(path)
+    made.connection._wait_ms = 3_600_000
+    made.connection.start()
+    assert len(made.lost) == 1 and "No such file" in made.lost[0]
+    with contextlib.closing(OneBroker(path)) as broker:
+        until(broker.accepted)
+
+
+def test_connecting_continues_when_no_descriptor_is_left(until, broker, tmp_path, monkeypatch):
+    def none_left(*_):
+        raise OSError(24, "Too many open files")
+
+    made = Made(tmp_path / "broker.sock")
+    with monkeypatch.context() as patched:
+        patched.setattr(subject.socket, "socket", none_left)
+        made.connection.start()
+    assert "Too many open files" in made.lost[0]
+    until(broker.accepted)
+
+
+@pytest.mark.parametrize("moment", ["before the reply", "after the reply"])
+def test_a_connection_lost_at_any_moment_is_retried(until, broker, tmp_path, moment):
+    made = Made(tmp_path / "broker.sock")
+    if moment == "after the reply":
+        greeted(until, made, broker)
+    else:
+        made.connection.start()
+        until(broker.accepted)
+    first, broker.wire = broker.wire, None
+    first.close()
+    until(broker.accepted)
+    assert len(made.lost) == 1

@@ -12,8 +12,7 @@ from rig.bodies import eventually
 from rig.desktop import AGENT, askpass
 from rig.scripted import ScriptedServer, basic, response
 from rig.terminal import Terminal
-from test_agent_logins import two_logins
-from test_agent_windows import HOSTILE, ask
+from test_agent_windows import HOSTILE, ask, two_logins
 
 
 @pytest.fixture
@@ -115,6 +114,21 @@ def test_zenity_reads_nothing_of_a_server_as_markup(stage, asked, desktop):
     assert client.wait(fetch)["error"]["data"]["kind"] == "challengeCancelled"
 
 
+@pytest.mark.tier3("windows")
+def test_zenity_asks_for_consent(stage, started, desktop, guest):
+    broker = stage.broker()
+    started("zenity", desktop, broker)
+    # After the refusal, no login is requested for this program.
+    for keys, status, reason in [(("Home", "space", "Return"), 200, None), (("Escape",), 401, "consentDenied")]:
+        program = guest(broker)
+        desktop.hear_all("Let “org.example.Maps” use your login?", "Allow once")
+        desktop.has_keyboard("Watchword")
+        desktop.key(*keys)
+        result = program.read()["result"]
+        assert (result["status"], result.get("noRespondent")) == (status, reason)
+        eventually(lambda: not desktop.windows(), lambda: desktop.summary())
+
+
 # pinentry
 
 class Screen:
@@ -188,6 +202,18 @@ def test_pinentry_asks_whether_to_trust(stage, started, tls_server, screen):
     assert answered(client, fetch) == 200
 
 
+def test_pinentry_asks_for_consent(stage, started, guest, screen):
+    broker = stage.broker()
+    started("pinentry", broker=broker, environment=screen.environment)
+    for typed, status, reason in [("1\r", 200, None), ("\r", 401, "consentDenied")]:
+        program = guest(broker)
+        # The second is drawn last: the rest of the first window must not be taken for the next one.
+        screen.expect("Let “org.example.Maps” use your login?", "1  Allow once")
+        screen.type(typed)
+        result = program.read()["result"]
+        assert (result["status"], result.get("noRespondent")) == (status, reason)
+
+
 # SSH_ASKPASS
 
 def test_askpass_is_the_next_where_there_is_neither_display_nor_terminal(stage, started, site, tmp_path):
@@ -254,27 +280,20 @@ def agent_at_terminal(broker):
         assert terminal.end() == 0
 
 
-@pytest.fixture
-def at_terminal(stage):
-    """An agent in the foreground of a terminal, and its broker."""
+def test_the_terminal_asks_for_consent(stage, guest):
     broker = stage.broker()
     with agent_at_terminal(broker) as terminal:
-        yield terminal, broker
-
-
-def test_the_terminal_asks_for_consent(at_terminal, guest):
-    terminal, broker = at_terminal
-    program = guest(broker)
-    terminal.expect("Let “org.example.Maps” use your login?")
-    terminal.answer({"or [0]: ": "1"})
-    assert program.read()["result"]["status"] == 200
-    terminal.shown = b""
-    guest(broker)
-    terminal.answer({"or [0]: ": ""})
-    for _ in range(2):
-        result = program.read()["result"]
-        assert (result["status"], result["noRespondent"]) == (401, "consentDenied"), "no further question is shown"
+        program = guest(broker)
+        terminal.expect("Let “org.example.Maps” use your login?")
+        terminal.answer({"or [0]: ": "1"})
+        assert program.read()["result"]["status"] == 200
+        terminal.shown = b""
         guest(broker)
+        terminal.answer({"or [0]: ": ""})
+        for _ in range(2):
+            result = program.read()["result"]
+            assert (result["status"], result["noRespondent"]) == (401, "consentDenied"), "no further question is shown"
+            guest(broker)
 
 
 def test_the_terminal_asks_without_showing_the_password(stage, site):

@@ -1,4 +1,4 @@
-"""`watchword-askpass` asks through an agent: with a scripted agent, and as the askpass program of ssh, ssh-add and git."""
+"""`watchword-askpass` asks through an agent: with a scripted agent, and as the askpass program of ssh, ssh-add, git and sudo."""
 import json
 import os
 import pathlib
@@ -9,9 +9,10 @@ import pytest
 
 from rig import audit
 from rig.bodies import eventually
-from rig.subjects import PromptAgent
+from rig.fixtures import new_password, reachable_folder
+from rig.manager import SSHD_CONFIGURATION, SudoUser
 from rig.servers import free_port
-from rig.manager import SSHD_CONFIGURATION
+from rig.subjects import PromptAgent
 from rig.terminal import Shell, Terminal
 from test_bridges import repository, tools  # noqa: F401
 
@@ -55,7 +56,6 @@ def ended(process, seconds=30):
 
 
 # With a scripted agent
-
 
 def test_the_answer_of_the_agent_is_printed(stage, desk):
     secret = stage.secret()
@@ -181,7 +181,6 @@ def test_a_terminal_in_whose_background_the_program_runs_is_not_used(desk):
 
 # With real programs
 
-
 @pytest.fixture
 def key(desk, stage):
     """An encrypted key, and its passphrase."""
@@ -266,3 +265,47 @@ def test_git_gets_user_and_password(desk, stage, repository, account):  # noqa: 
     desk.agent.answer(prompt, password)
     code, output, errors = ended(fetching)
     assert code == 0 and commit in output, errors
+
+
+@pytest.fixture
+def user():
+    """A user with a running broker, and the password."""
+    assert os.geteuid() == 0, "only root can give a user a password; run the tests as root"
+    password = new_password()
+    with reachable_folder("sudo") as folder:
+        user = SudoUser(folder, password)
+        with open(folder / "broker.log", "wb") as log:
+            broker = subprocess.Popen(user.inside(f"{folder}/binaries/watchwordd"), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            eventually((user.runtime / "watchword" / "broker.sock").exists, lambda: (folder / "broker.log").read_text())
+            yield user, password
+            assert password not in (folder / "broker.log").read_text()
+        finally:
+            broker.terminate()
+            broker.wait(20)
+            user.end()
+
+
+def test_sudo_gets_its_password_from_the_agent(user):
+    user, password = user
+    agent = Terminal(*user.inside(f"{user.folder}/binaries/watchword", "agent"), environment=dict(os.environ))
+    agent.expect("showing the questions of all programs")
+    sudo = subprocess.Popen(
+        user.inside("sudo", "-A", "id", "-u"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    agent.expect('"sudo" asks (its name and text are not verified):\r\n    [sudo] password for desk:')
+    agent.expect("Your answer (Ctrl-D to cancel): ")
+    agent.type("wrong\n")
+    # sudo asks again after a wrong password.
+    agent.expect("Your answer (Ctrl-D to cancel): ", times=2)
+    agent.type(password + "\n")
+    output, errors = sudo.communicate(timeout=60)
+    assert (sudo.returncode, output) == (0, b"0\n"), errors
+    refused = subprocess.Popen(
+        user.inside("sudo", "-k", "-A", "true"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True)
+    agent.expect("Your answer (Ctrl-D to cancel): ", times=3)
+    agent.type("\x04")
+    assert b"no password was provided" in refused.communicate(timeout=60)[1] and refused.returncode == 1
+    agent.type("\x03")
+    assert agent.end() == 130
+    assert password.encode() not in agent.shown

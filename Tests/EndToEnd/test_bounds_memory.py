@@ -11,7 +11,7 @@ from rig.overload import Others, Raw, line
 from rig.scripted import response
 from rig.streams import StreamServer
 
-pytestmark = pytest.mark.tier3("overloads the broker, and compares times")
+pytestmark = pytest.mark.tier3("takes the machine to its limits")
 
 MEGABYTE = 1 << 20
 FELT = 20

@@ -1,19 +1,28 @@
-"""Logins in a browser for Bearer: the broker gets the token, at a scripted authorization server and resource."""
+"""Logins in a browser for Bearer: the broker gets the token, at scripted servers, also as time passes; after their last use, no code and no
+token remains in its memory; and servers that are broken, slow or hostile: what happens with each answer, and that each wait ends."""
 import contextlib
 import os
+import socket
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
+from rig import memory, tiny_browser
+from rig.authorization_server import AuthorizationServer, ProtectedResource
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import Client
-from rig.login_sites import log_in, logged_in, site, started, statuses  # noqa: F401
+from rig.login_sites import (  # noqa: F401
+    Site, client, failure, forgotten, held_login, is_closed, log_in, logged_in, login_url, site, started, statuses)
+from rig.oauth_answers import CLOSE, SILENT, dated, endless, slowly
+from rig.scripted import ScriptedServer, response
+from rig.subjects import Consenter
 
 
-def test_a_login_in_the_browser_answers_the_challenge(stage, site):
-    client = stage.client(broker=site.broker())
+def test_a_login_in_the_browser_answers_the_challenge(site, client):
     fetch = client.start("fetch/run", {"url": site.url})
     challenge, page = log_in(client)
     result = client.wait(fetch)["result"]
@@ -30,8 +39,7 @@ def test_a_login_in_the_browser_answers_the_challenge(stage, site):
     assert not site.server.problems and not site.resource.problems
 
 
-def test_a_revoked_token_is_renewed_once_for_all_fetches(stage, site):
-    client = stage.client(broker=site.broker())
+def test_a_revoked_token_is_renewed_once_for_all_fetches(site, client):
     logged_in(client, site)
     site.server.revoke_access()
     assert statuses(client, started(client, site.url, 8)) == [200] * 8
@@ -39,9 +47,8 @@ def test_a_revoked_token_is_renewed_once_for_all_fetches(stage, site):
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_missing_scope_is_asked_for_together_with_the_others(stage, site, status):
+def test_a_missing_scope_is_asked_for_together_with_the_others(site, status, client):
     site.resource.config(insufficient_status=status)
-    client = stage.client(broker=site.broker())
     logged_in(client, site)
     call = started(client, site.url + "/w")
     challenge, _ = log_in(client)
@@ -161,3 +168,362 @@ def test_tokens_are_bound_to_a_key_of_the_broker(stage, site, gnome, nonce):
     assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty()
     assert len({token.jkt for token in site.server.access_tokens}) == 1
     assert not site.server.problems and not site.resource.problems
+
+
+HOUR = 3600
+
+
+def pass_time(faults, seconds):
+    faults.move_wall(seconds)
+    faults.pass_time(seconds)
+
+
+def grants(site):
+    return [request.form["grant_type"] for request in site.token_requests()]
+
+
+def test_an_hour_later_no_person_is_asked(stage, site, gnome, faults):
+    broker = site.broker(environment={**gnome.for_broker, **faults.environment})
+    client = stage.client(broker=broker)
+    logged_in(client, site)
+    pass_time(faults, HOUR + 1)
+    assert client.fetch(site.url)["result"]["status"] == 200
+    assert client.challenges.empty() and grants(site) == ["authorization_code", "refresh_token"]
+    assert len(site.server.authorizations) == 1
+
+
+def test_a_token_in_use_is_renewed_every_hour(stage, site, faults):
+    """Also without a keyring: a login in use stays in the session."""
+    broker = site.broker(environment=faults.environment)
+    client = stage.client(broker=broker)
+    logged_in(client, site)
+    for minute in range(5, 70, 5):
+        pass_time(faults, 5 * 60)
+        result = client.fetch(site.url)["result"]
+        assert (result["status"], result["exchanges"]) == (200, 1), "the token is renewed before it expires"
+        # The renewal begins after 48 minutes; the time must not pass meanwhile.
+        eventually(lambda: broker.log.count("token obtained") == 1 + (minute >= 50), "the token is renewed")
+    assert client.challenges.empty() and grants(site) == ["authorization_code", "refresh_token"]
+
+
+def test_without_a_keyring_the_login_ends_with_the_time_of_the_session(stage, site, faults):
+    client = stage.client(broker=site.broker(environment=faults.environment))
+    logged_in(client, site)
+    pass_time(faults, HOUR // 2)
+    assert forgotten(client, site) and grants(site) == ["authorization_code"]
+
+
+def test_a_revoked_login_is_asked_for_once_an_hour_later(stage, site, gnome, faults):
+    broker = site.broker(environment={**gnome.for_broker, **faults.environment})
+    client = stage.client(broker=broker)
+    logged_in(client, site)
+    site.server.revoke_all()
+    pass_time(faults, HOUR + 1)
+    calls = started(client, site.url, count=9)
+    log_in(client)
+    assert statuses(client, calls) == [200] * 9
+    assert client.challenges.empty() and len(site.server.authorizations) == 2
+
+
+def remaining(broker, secret, seconds=30):
+    """Searches the memory after a moment: the broker is still cleaning up when the client receives the end of its fetch."""
+    end = time.monotonic() + seconds
+    while (found := memory.places(broker.process.pid, secret)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
+def test_no_copy_of_the_code_remains_after_the_login(stage, site, client):
+    logged_in(client, site)
+    form = site.token_requests()[0].form
+    assert form["code"] and form["code_verifier"]
+    assert remaining(stage.brokers[0], form["code"]) == []
+    assert remaining(stage.brokers[0], form["code_verifier"]) == []
+
+
+@pytest.mark.parametrize("method", ["session/clear", "broker/lock"])
+def test_no_copy_of_a_token_remains_after_the_session(stage, site, client, method):
+    logged_in(client, site)
+    tokens = [site.server.access_tokens[0].value, site.server.refresh_tokens[0].value]
+    assert all(memory.places(stage.brokers[0].process.pid, token) for token in tokens), "the scan does not find the tokens"
+    assert "result" in client.call(method, {})
+    assert [remaining(stage.brokers[0], token) for token in tokens] == [[], []]
+    client.call("broker/unlock")
+    assert forgotten(client, site)
+
+
+def test_no_copy_of_a_token_remains_after_the_time_of_the_session(stage, site):
+    """Without a keyring, the refresh token belongs to the session, too."""
+    client = stage.client(broker=site.broker(text="[limits]\nsession-idle-s = 1\n"))
+    logged_in(client, site)
+    tokens = [site.server.access_tokens[0].value, site.server.refresh_tokens[0].value]
+    assert [remaining(stage.brokers[0], token) for token in tokens] == [[], []]
+    assert forgotten(client, site)
+
+
+def test_no_copy_of_a_token_remains_after_its_renewal(stage, site, client):
+    logged_in(client, site)
+    tokens = [site.server.access_tokens[0].value, site.server.refresh_tokens[0].value]
+    site.server.revoke_access()
+    assert client.fetch(site.url)["result"]["status"] == 200
+    assert [remaining(stage.brokers[0], token) for token in tokens] == [[], []]
+
+
+def text_is_plain(text):
+    """Whether a terminal shows the text as it is."""
+    return all(character.isprintable() or character == "\n" for character in text)
+
+
+UNUSABLE = {
+    "escape": {"token_type": "\u001b[2Jx"}, "line": {"access_token": "a\r\nX-Injected: 1"}, "long": {"access_token": "x" * 200_000},
+    "list": {"access_token": ["x"]}, "null": {"access_token": lambda _: None}, "type object": {"token_type": {"a": 1}}}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_an_unusable_token_is_not_used(site, client, name):
+    site.server.config(token_response=UNUSABLE[name])
+    call = started(client, site.url)
+    _, shown = log_in(client)
+    message = failure(client, call[0])
+    assert text_is_plain(message) and shown.status == 400 and site.sent_tokens() == [None]
+    assert text_is_plain(site.stage.brokers[0].log), site.stage.brokers[0].log
+    assert client.challenges.empty() and len(site.token_requests()) == 1
+
+
+METADATA = {"deep": dated(200, b'{"a":' * 50_000), "500": dated(500), "closed": CLOSE, "endless": endless, "garbage": b"\xff\xff\r\n\r\n"}
+
+
+@pytest.mark.parametrize("place", ["server", "resource"])
+@pytest.mark.parametrize("name", METADATA)
+def test_broken_metadata_begins_no_login(stage, name, place):
+    site = Site(stage, **({"issuer": None} if place == "resource" else {}))
+    client = stage.client(broker=site.broker())
+    before = stage.brokers[0].resident_kilobytes
+    (site.server if place == "server" else site.resource).fail("metadata", METADATA[name])
+    reply = client.fetch(site.url, seconds=40)
+    assert "error" in reply and text_is_plain(reply["error"]["message"]), reply
+    assert client.challenges.empty() and not site.server.authorizations
+    assert stage.brokers[0].resident_kilobytes - before < 32 << 10
+
+
+@pytest.mark.parametrize("code, description", [
+    ("access_denied", "<script>alert(1)</script>"), ("server_error", "<script>alert(1)</script>"), ("x" * 5000, "<script>"),
+    # As in the redirects of Microsoft Entra ID (AADSTS).
+    ("server_error", "AADSTS50020: no <script>.\r\nTrace ID: 1\r\nTimestamp: 2")])
+def test_an_error_at_the_login_page_ends_the_login(site, client, code, description):
+    site.server.refuse("/authorize", code, description=description)
+    call = started(client, site.url)
+    _, shown = log_in(client)
+    assert shown.status == 400 and b"script" not in shown.body
+    message = failure(client, call[0], "challengeCancelled" if code == "access_denied" else "loginFailed")
+    assert text_is_plain(message) and len(message) < 1000 and client.challenges.empty()
+    assert not site.token_requests()
+
+
+# Servers that do not answer
+
+
+WAITS = {"/token": "/token", "device": "/token", "/device_authorization": "/device_authorization"}
+
+
+def waits(site, place):
+    """Makes the server of a place silent."""
+    (site.resource if place == "resource" else site.server).fail(WAITS.get(place, "metadata"), SILENT)
+
+
+@pytest.mark.parametrize("place", ["metadata", "resource", "/token", "slow"])
+def test_the_time_limit_of_a_fetch_holds(stage, place):
+    site = Site(stage, **({"issuer": None} if place == "resource" else {}))
+    client = stage.client(broker=site.broker())
+    if place == "/token":
+        logged_in(client, site)
+        site.server.revoke_access()
+    if place == "slow":
+        site.server.fail("metadata", slowly(b"HTTP/1.1 200 X\r\nContent-Length: 100000\r\n\r\n" + b" " * 1000, 0.2))
+    else:
+        waits(site, place)
+    before = time.monotonic()
+    assert "error" in client.fetch(site.url, timeoutMs=1500) and 1 < time.monotonic() - before < 6 and client.challenges.empty()
+
+
+@pytest.mark.tier3
+@pytest.mark.parametrize("place", ["metadata", "resource", "/token", "login", "/device_authorization", "device"])
+@pytest.mark.parametrize("end", ["cancel", "disconnect", "stop"])
+def test_every_wait_ends_with_the_client_and_the_broker(stage, place, end):
+    site = Site(stage, **({"issuer": None} if place == "resource" else {"flow": "device"} if "device" in place else {}))
+    broker = site.broker()
+    client = stage.client(broker=broker)
+    url = None
+    if place == "/token":
+        call, _, back = held_login(client, site.url)
+        site.server.fail("/token", SILENT)
+        threading.Thread(target=tiny_browser.quietly, args=[back.follow], daemon=True).start()
+        site.server.wait_for("/token")
+    else:
+        if place != "login":
+            waits(site, place)
+        call = client.start("fetch/run", {"url": site.url})
+        if place == "login":
+            url = login_url(client.challenges.get(timeout=30))
+        else:
+            (site.resource if place == "resource" else site.server).wait_for(WAITS.get(place, "metadata"))
+    if end == "cancel":
+        client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
+        assert "error" in client.wait(call, 10)
+    elif end == "disconnect":
+        client.close()
+    else:
+        before = time.monotonic()
+        assert broker.stop() == 0 and time.monotonic() - before < 10
+        return
+    if url:
+        eventually(lambda: is_closed(url), "the listener is closed", 15)
+    other = stage.client(broker=broker)
+    assert other.fetch(site.resource.url + "/open")["result"]["status"] == 200
+
+
+def test_a_client_is_registered_where_that_is_allowed(stage, site):
+    site.options |= {"client-id": None, "register": True}
+    site.server.config(registration=True)
+    client = stage.client(broker=site.broker())
+    logged_in(client, site)
+    assert site.server.registrations[0]["token_endpoint_auth_method"] == "none" and site.server.authorizations[0]["client_id"].startswith("dyn")
+    site.server.revoke_access()
+    assert client.fetch(site.url)["result"]["status"] == 200 and len(site.server.registrations) == 1
+    site.server.revoke_all()
+    calls = started(client, site.url, 3)
+    log_in(client)
+    assert statuses(client, calls) == [200] * 3 and client.challenges.empty()
+
+
+# Refresh tokens
+
+def test_one_renewal_for_fetches_that_need_different_scopes(site, client):
+    """The same refresh token, sent twice, ends the whole login."""
+    logged_in(client, site)
+    site.server.revoke_access()
+    def answer(request):
+        refused = site.resource._answer(request)
+        return refused.replace(b'scope="read"', b'scope="read write"')
+
+    site.resource.fail("/api/other", answer)
+    before = len(site.resource.presented)
+    with site.server.held("/token"):
+        calls = [*started(client, site.url), *started(client, site.url + "/other")]
+        site.server.wait_for("/token", 2)
+        eventually(lambda: len(site.resource.presented) == before + 2, "both fetches are refused")
+        client.call("server/status")
+    eventually(lambda: all(call in client.replies for call in calls) or not client.challenges.empty(), "replies or a question")
+    sent = [request.form.get("refresh_token") for request in site.token_requests()[1:]]
+    assert len(sent) == len(set(sent)), "one refresh token was sent twice"
+    assert client.challenges.empty()
+
+
+@pytest.mark.parametrize("grant", ["authorization_code", "refresh_token"])
+def test_a_token_request_is_not_repeated_if_the_connection_ends(site, client, grant):
+    """The server may have processed it: a repeated refresh token or code ends the whole login."""
+    answer = lambda request: site.server._answer(request) and CLOSE
+    if grant == "refresh_token":
+        logged_in(client, site)
+        site.server.revoke_access()
+    site.server.fail("/token", answer, times=1, grant=grant)
+    before = len(site.token_requests())
+    call = started(client, site.url)
+    if grant == "authorization_code":
+        log_in(client)
+    eventually(lambda: call[0] in client.replies or not client.challenges.empty(), "a reply or a question")
+    assert len(site.token_requests()) - before == 1
+
+
+# https
+
+@pytest.mark.parametrize("name", ["token_endpoint", "authorization_endpoint"])
+def test_an_issuer_with_https_has_no_endpoint_with_http_on_this_machine(stage, certificates, name):
+    """Another user's program can listen there."""
+    site = Site(stage, server=stage.server(AuthorizationServer(certificates, "/tenant")))
+    client = stage.client(broker=site.broker("--ca-file", str(certificates / "ca.pem")))
+    other = stage.server(ScriptedServer(lambda request: response(400)))
+    site.server.config(metadata={name: other.url + "/x"})
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    if not client.challenges.empty():
+        tiny_browser.open_login(login_url(client.challenges.get()), authority=str(certificates / "ca.pem"))
+    assert other.connections == 0
+
+
+def test_a_resource_with_https_names_no_issuer_with_http_on_this_machine(stage, certificates):
+    site = Site(stage, resource=lambda server: ProtectedResource(server, certificates), issuer=None)
+    client = stage.client(broker=site.broker("--ca-file", str(certificates / "ca.pem")))
+    call = client.start("fetch/run", {"url": site.url})
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
+    assert not site.server.requests and client.challenges.empty(), client.replies
+
+
+@pytest.mark.parametrize("method", ["session/clear", "broker/lock"])
+def test_a_login_that_began_before_the_session_ended_is_not_stored(site, client, method):
+    call, challenge, back = held_login(client, site.url)
+    assert "result" in client.call(method)
+    try:
+        back.follow()
+    except OSError:
+        pass
+    eventually(lambda: call in client.replies, "the fetch ends")
+    if method == "broker/lock":
+        client.call("broker/unlock")
+    assert forgotten(client, site)
+    assert [request.form["grant_type"] for request in site.token_requests()] in ([], ["authorization_code"])
+
+
+def test_a_login_that_was_deleted_from_the_keyring_is_forgotten(stage, site, gnome):
+    client = stage.client(broker=site.broker(environment=gnome.for_broker))
+    logged_in(client, site)
+    gnome.delete()
+    site.server.revoke_access()
+    assert forgotten(client, site)
+    assert len(site.token_requests()) == 1
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_grant_of_others_is_not_for_a_sandboxed_program(stage, site, length):
+    """Without a consent, its fetches neither get the token nor renew it."""
+    broker = site.broker()
+    agent = Consenter(broker.socket)
+    stage.clients.append(agent)
+    logged_in(stage.client(broker=broker), site)
+    confined = stage.sandbox(broker)
+    for _ in range(length):
+        assert confined.fetch(site.url).get("result", {}).get("status") != 200
+    assert len(site.token_requests()) == 1
+
+
+def test_a_sandboxed_program_does_not_show_a_login(stage, site):
+    """Only an agent does, because others would then use the account that the program has chosen."""
+    confined = stage.sandbox(site.broker())
+    confined.call("initialize", {
+        "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
+    confined.send({"id": 99, "method": "fetch/run", "params": {"url": site.url}})
+    while (challenge := confined.read()).get("method") != "auth/challenge":
+        assert challenge.get("id") != 99, challenge
+    assert "login" not in challenge["params"] and challenge["params"]["accepts"] == ["token"]
+    confined.send({"id": challenge["id"], "result": {"action": "cancel"}})
+
+
+# Broken servers
+
+def test_scopes_that_a_terminal_would_obey_are_not_shown(stage):
+    site = Site(stage, issuer=None)
+    site.resource.config(scope=None, metadata={"scopes_supported": ["read", "a\u001b[2Jb", "c d", 'e"f', ""]})
+    client = stage.client(broker=site.broker())
+    client.start("fetch/run", {"url": site.url})
+    assert client.challenges.get(timeout=30)["params"]["login"]["scopes"] == ["read"]
+
+
+@pytest.mark.parametrize("change", [{"iss": "https://other.example"}, {"aud": "other"}, {"exp": 1}])
+def test_an_id_token_of_another_login_is_refused_on_a_device(stage, change):
+    site = Site(stage, scopes=["openid", "read"], flow="device")
+    site.server.config(id_token=change)
+    client = stage.client(broker=site.broker())
+    call = started(client, site.url)
+    client.challenges.get(timeout=30)
+    site.server.approve()
+    assert client.wait(call[0]).get("error"), site.sent_tokens()

@@ -1,14 +1,19 @@
-"""Servers that request a client certificate: which respondent is asked, which certificate is sent, and the
-outcome of unusable certificates."""
+"""Servers that request a client certificate: which respondent is asked, which certificate is sent, and the outcome of unusable ones; and
+stored credentials in the list of all, with accepted certificates: how they are shown and forgotten."""
 import base64
+import json
 import pathlib
 import socket
 import ssl
 import subprocess
 
 import pytest
+
 from rig import tls
+from rig.bodies import eventually
 from rig.forwarding import ForwardProxy
+from rig.keyring import heard
+from rig.terminal import Shell
 from rig.tls import PASSPHRASE, BreakingOff, TlsServer
 
 
@@ -267,3 +272,124 @@ def test_rule_l3_no_tls_session_of_an_identity_is_resumed(stage, broker, certifi
                 pass
             session = other.session
     assert server.resumed[3:] == [False, True]
+
+
+def trust(challenge, persistence):
+    leaf = challenge["protectionSpace"]["serverTrust"]["chain"][0]
+    return {"action": "credential", "credential": {"type": "trust", "spkiSha256": leaf["spkiSha256"], "persistence": persistence}}
+
+
+def asked_client(stage, broker, reply):
+    """A client that is asked about connections, and its challenges."""
+    asked = []
+    client = stage.client(broker=broker, answer=lambda challenge: asked.append(challenge) or reply(challenge))
+    assert "result" in client.call("auth/subscribe", {"mode": "everything"})
+    return client, asked
+
+
+def listed(client, server=None):
+    params = {"protectionSpace": {"protocol": "https", "host": "localhost", "port": server.port}} if server else None
+    return client.call("credential/list", params)["result"]["credentials"]
+
+
+def space(server, method):
+    return {
+        "protocol": "https", "host": "localhost", "port": server.port, "realm": None, "authenticationMethod": method,
+        "isProxy": False}
+
+
+@pytest.mark.parametrize("persistence", ["forSession", "permanent"])
+def test_a_forgotten_exception_is_asked_about_again(stage, broker, tls_server, persistence):
+    server, other = tls_server("self-signed"), tls_server("expired")
+    client, asked = asked_client(stage, broker, lambda challenge: trust(challenge, persistence))
+    for one in [server, other, server]:
+        assert client.fetch(one.url)["result"]["status"] == 200
+    assert len(asked) == 2
+    accepted = asked[0]["protectionSpace"]["serverTrust"]["chain"][0]["spkiSha256"]
+    entry = listed(client, server)
+    assert entry == [{
+        "id": "trust:1", "type": "trust", "protectionSpace": space(server, "serverTrust"), "user": None,
+        "spkiSha256": accepted, "persistence": persistence, "source": "session", "isDefault": False}]
+    assert [change["change"] for change in heard(client, "credential/changed")] == ["stored", "stored"]
+    assert client.call("credential/setDefault", {"id": "trust:1"})["error"]["data"]["kind"] == "invalidParams"
+    assert client.call("credential/forget", {"id": "trust:1"})["result"] == {"removed": 1}
+    assert client.call("credential/forget", {"id": "trust:1"})["error"]["data"]["kind"] == "unknownCredential"
+    assert heard(client, "credential/changed") == [
+        {"change": "forgotten", "source": "session", "protectionSpace": space(server, "serverTrust")}]
+    assert listed(client, server) == [] and len(listed(client)) == 1
+    # The connection that depends on it is no longer used: its server is asked about again, and the other server is not.
+    assert stage.client(broker=broker).fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted"
+    assert client.fetch(other.url)["result"]["status"] == 200 and len(asked) == 2
+    assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 3
+
+
+def test_the_command_shows_and_forgets_them(stage, broker, tls_server):
+    """`watchword credentials` shows the type and the id of each entry."""
+    server, other, password, token = tls_server("self-signed"), tls_server("expired"), stage.secret(), stage.secret()
+    shell = Shell(broker)
+    client, asked = asked_client(
+        stage, broker, lambda challenge: trust(challenge, "forSession" if len(asked) == 1 else "permanent"))
+    for one in [server, other]:
+        assert client.fetch(one.url)["result"]["status"] == 200
+    for credential in [
+        {"type": "password", "user": "bob", "password": password, "persistence": "forSession"},
+        {"type": "token", "token": token, "persistence": "forSession"},
+    ]:
+        method = "httpBasic" if credential["type"] == "password" else "bearer"
+        params = {"protectionSpace": {"protocol": "https", "host": "h", "authenticationMethod": method}, "credential": credential}
+        assert "result" in client.call("credential/store", params)
+    shown = shell.run("credentials", "list").stdout.decode()
+    rows = [line.split() for line in shown.splitlines()]
+    key = asked[0]["protectionSpace"]["serverTrust"]["chain"][0]["spkiSha256"]
+    assert rows[0] == ["ID", "TYPE", "USER", "SITE", "REALM", "SCHEME", "STORED", "DEFAULT", "CERTIFICATE"]
+    assert [row[:2] for row in rows[1:]] == [
+        ["session:1", "password"], ["session:2", "token"], ["trust:1", "trust"], ["trust:2", "trust"]]
+    assert rows[3][2:] == [f"https://localhost:{server.port}", "session", "key", "SHA-256", key]
+    assert rows[4][2:4] == [f"https://localhost:{other.port}", "forever"]
+    raw = json.loads(shell.run("credentials", "list", "--json").stdout)
+    assert [entry["type"] for entry in raw["credentials"]] == ["password", "token", "trust", "trust"]
+    assert shell.run("credentials", "forget", "trust:1").stdout == b"1 credential forgotten\n"
+    assert shell.run("credentials", "forget", "--site", other.url).stdout == b"1 credential forgotten\n"
+    assert [entry["id"] for entry in listed(client)] == ["session:1", "session:2"]
+    assert b"a password or a token" in shell.run("credentials", "default", "trust:1").stderr
+    assert not any(secret.encode() in shell.printed for secret in stage.secrets)
+
+
+def problems(asked):
+    return [one["protectionSpace"]["serverTrust"]["problems"] for one in asked]
+
+
+def test_a_permanent_exception_survives_the_broker_and_a_changed_key_is_asked_about(stage, broker, tls_server):
+    server = tls_server("self-signed", first=True)
+    client, asked = asked_client(stage, broker, lambda challenge: trust(challenge, "permanent"))
+    assert client.fetch(server.url)["result"]["status"] == 200 and problems(asked) == [["selfSigned"]]
+    known = broker.home / ".local" / "state" / "watchword" / "known-certificates"
+    eventually(known.exists, "the exception was not written")
+    assert known.stat().st_mode & 0o777 == 0o600 and f"https://localhost:{server.port} " in known.read_text()
+
+    client.close()
+    assert broker.stop() == 0
+    broker.start()
+    client, asked = asked_client(stage, broker, lambda challenge: {"action": "default"})
+    assert client.fetch(server.url)["result"]["status"] == 200 and not asked
+    server.leaf = "expired"
+    assert client.fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted"
+    assert set(problems(asked)[0]) == {"expired", "changed"}
+    # A certificate that verifies ends earlier exceptions: the old certificate is asked about again.
+    server.leaf = "good"
+    assert client.fetch(server.url)["result"]["status"] == 200 and len(asked) == 1
+    server.leaf = "self-signed"
+    assert client.fetch(server.url)["error"]["data"]["kind"] == "serverNotTrusted" and len(asked) == 2
+    eventually(lambda: "https://" not in known.read_text(), "the exception was not removed")
+
+
+def test_an_exception_that_stays_in_its_file_is_not_reported_as_forgotten(stage, broker, tls_server):
+    server = tls_server("self-signed", first=True)
+    client, _ = asked_client(stage, broker, lambda challenge: trust(challenge, "permanent"))
+    assert client.fetch(server.url)["result"]["status"] == 200
+    known = broker.home / ".local" / "state" / "watchword" / "known-certificates"
+    eventually(known.exists, "it is not written down")
+    known.with_name("known-certificates.new").mkdir()
+    failure = client.call("credential/forget", {"id": "trust:1"})["error"]
+    assert failure["data"]["kind"] == "internalError" and str(known) in failure["data"]["detail"]
+    assert "https://" in known.read_text()

@@ -54,7 +54,6 @@ def digest(data):
 
 # requests
 
-
 def test_requests_gets_real_responses(site, session):
     page = session.get(site.url + "/page", params={"a": "b c"})
     assert (page.status_code, page.text, page.reason, page.ok) == (200, "staff page\n", "OK", True)
@@ -244,7 +243,6 @@ def test_only_a_target_that_keeps_to_https_however_it_is_read_passes(locations, 
 
 # httpx
 
-
 def test_httpx_gets_real_responses(site, client):
     page = client.get(site.url + "/page")
     assert (page.status_code, page.text, page.http_version, page.reason_phrase) == (200, "staff page\n", "HTTP/1.1", "OK")
@@ -327,7 +325,6 @@ def test_httpx_with_asyncio(site):
 
 
 # keyring
-
 
 def test_keyring_stores_logins_for_fetches_and_releases_none(site):
     backend = WatchwordKeyring(site.broker_path, persistence="forSession")

@@ -1,4 +1,7 @@
-"""The Python client, blocking and for asyncio, with the real broker."""
+"""The Python client, blocking and for asyncio, with the real broker; handlers for a single fetch; and names and ids in all clients: text
+that Unicode or a language considers equal may be different.
+
+U+212A is KELVIN SIGN, which many languages lower to `k`; U+0130 is lowered to `i` by some."""
 import asyncio
 import hashlib
 import io
@@ -6,15 +9,84 @@ import json
 import subprocess
 import threading
 
-
 import pytest
 
 from rig.bodies import eventually
-from rig.clients import BINARY, CLIENTS, LARGE, run, scripted, site  # noqa: F401
+from rig.client import password_answer
+from rig.clients import BINARY, CLIENTS, LARGE, login, run, scripted, site  # noqa: F401
+from rig.languages import SCRIPTS, built
 
 from watchword import (  # noqa: E402
-    CANCEL, CONTINUE, DEFAULT, REJECT, BrokerError, BrokerNotRunning, ConnectionClosed, Password, Watchword)
+    CANCEL, CONTINUE, DEFAULT, REJECT, BrokerError, BrokerNotRunning, ConnectionClosed, Password, Watchword,
+    _adapting, _wire)
 from watchword.aio import AsyncWatchword  # noqa: E402
+
+
+@pytest.fixture
+def place(stage):
+    server, password = stage.protected("bob")
+    return server, password
+
+
+def test_a_handler_needs_no_subscription_and_may_get_notifications(stage, place):
+    server, password = place
+    client = stage.client(delivery="none")
+    call = client.start("fetch/run", {"url": server.url, "auth": {"handler": {"delivery": "notification"}}})
+    while (message := client.notifications.get(timeout=30))["method"] != "auth/pending":
+        pass
+    assert message["params"]["requestId"] == call and message["params"]["handler"] == "fetch"
+    client.call("auth/respond", {"challengeId": message["params"]["challengeId"], "answer": password_answer("bob", password)})
+    assert client.wait(call)["result"]["status"] == 200
+    assert client.fetch(server.url + "/")["result"]["status"] == 200, "from the session"
+
+
+@pytest.mark.parametrize("auth, member", [
+    ({"handler": {"delivery": "result"}}, "delivery"), ({"handler": {"hosts": ["h"]}}, "hosts"),
+    ({"handler": {"methods": "all"}}, "methods"), ({"handler": {}, "interaction": "agent"}, "handler"), ({"handler": True}, "handler")])
+def test_an_invalid_handler_is_refused(stage, auth, member):
+    failure = stage.client().fetch("http://127.0.0.1:1/", auth=auth)["error"]
+    assert failure["data"]["kind"] == "invalidParams" and member in str(failure["data"])
+
+
+def test_a_handler_is_refused_with_delivery_result(stage):
+    failure = stage.client(delivery="result").fetch("http://127.0.0.1:1/", auth={"handler": {}})["error"]
+    assert failure["data"]["kind"] == "invalidParams" and "requires delivery request or notification" in str(failure["data"])
+
+
+def test_python(site):
+    asked = []
+    with Watchword(answer=lambda challenge: asked.append("all"), path=site.broker_path) as broker:
+        assert broker.fetch(site.url + "/page", handler=lambda challenge: ("bob", site.password))["status"] == 200
+        broker.call("session/clear")
+        assert broker.fetch(site.url + "/page", handler=lambda challenge: DEFAULT)["status"] == 401 and asked == ["all"]
+        begun = broker.start(site.url + "/page", handler=lambda challenge: ("bob", site.password))
+        assert b"".join(broker.read(begun)) and broker.finish(begun)["status"] == 200
+        assert asked == ["all"] and not broker._handlers._of_request
+
+
+def test_python_with_many_at_once(site):
+    """Each handler receives the challenge of its own fetch."""
+    async def run():
+        asked = {}
+
+        def handler(number):
+            async def ask(challenge):
+                asked.setdefault(number, []).append(challenge["url"])
+                return ("bob", site.password) if number % 2 else DEFAULT
+            return ask
+
+        async with AsyncWatchword(path=site.broker_path) as broker:
+            found = await asyncio.gather(*(
+                broker.fetch(f"{site.url}/page?{number}", handler=handler(number), auth={"useStorage": False}) for number in range(6)))
+            begun = await broker.start(f"{site.url}/page?7", handler=handler(7), auth={"useStorage": False})
+            body = b"".join([part async for part in broker.read(begun)])
+            await broker.finish(begun)
+            assert body and not broker._handlers._of_request
+        return [one["status"] for one in found], asked
+
+    statuses, asked = asyncio.run(run())
+    assert len(asked) > 1 and all(url.endswith(f"?{number}") for number, urls in asked.items() for url in urls)
+    assert all(statuses[number] == 200 for number in (1, 3, 5))
 
 
 def numbered(count, each=1 << 16):
@@ -106,6 +178,20 @@ def test_bodies_of_every_kind_arrive_whole(site):
         assert caught.value.kind == "connectionLost"
 
 
+def test_a_fetch_in_steps_has_a_head_and_its_body_as_a_file(site):
+    with Watchword(answer=site.log_in, path=site.broker_path) as broker:
+        begun = broker.start(site.url + "/large")
+        head = broker.headers(begun)
+        assert head["status"] == 200 and head["bodyBytes"] == len(LARGE)
+        with broker.attach(begun) as body:
+            assert body.read(5) == LARGE[:5] and body.read() == LARGE[5:]
+        assert broker.finish(begun)["bodyBytes"] == len(LARGE)
+        for step in [broker.headers, broker.attach]:
+            with pytest.raises(BrokerError) as caught:
+                step(broker.start("http://127.0.0.1:1/"))
+            assert caught.value.kind == "cannotConnect"
+
+
 @pytest.mark.parametrize("make", [
     lambda: b"x" * (3 << 20), lambda: "text \u00e9", lambda: BINARY, lambda: io.BytesIO(LARGE), lambda: numbered(40)],
     ids=["bytes", "text", "binary", "file", "iterable"])
@@ -184,7 +270,6 @@ def test_a_broker_that_dies_ends_the_call(site):
 
 
 # asyncio
-
 
 def test_many_at_once_on_one_connection_are_asked_once(site):
     asked = []
@@ -310,3 +395,107 @@ def test_an_error_in_the_body_is_raised_by_the_asynchronous_call(site):
             return (await broker.fetch(site.url + "/page"))["status"]
 
     assert run(fail()) == 200
+
+
+KELVIN = "\u212a"
+
+
+# Ids
+
+def wrong_replies(number):
+    """Yields replies that are not for the request with this id: ids of other types, other members, no id."""
+    error = {"code": 1, "message": "wrong answer", "data": {"kind": "wrong"}}
+    ids = [True, str(number), None, [number], number + 0.5, {"id": number}]
+    return [*({"id": one, "error": error} for one in ids), {"error": error}, {"id": 99, "ID": number, "error": error},
+            {"id": 99, "Id": number, "Error": error}]
+
+
+@pytest.fixture
+def broker_with_wrong_replies(tmp_path):
+    """A broker that accepts every client and refuses every fetch; before each reply it sends the wrong ones."""
+    def answer(request):
+        right = {"result": {"protocolVersion": 1}} if request["method"] == "initialize" else {
+            "error": {"code": 1014, "message": "right answer", "data": {"kind": "denied"}}}
+        return [*wrong_replies(request["id"]), {"id": request["id"], **right}]
+
+    with scripted(tmp_path, answer) as path:
+        yield path
+
+
+@pytest.mark.parametrize("language", list(SCRIPTS))
+def test_a_reply_has_the_id_of_its_request(language, broker_with_wrong_replies, tmp_path_factory, login):
+    done = built(language, tmp_path_factory).run("http://127.0.0.1:1/", broker_with_wrong_replies, login("bob", "pw"))
+    assert done.returncode != 0 and b"right answer" in done.stderr and b"wrong" not in done.stderr, done.stderr
+
+
+def test_a_reply_has_the_id_of_its_request_with_asyncio(broker_with_wrong_replies):
+    from watchword import BrokerError
+    from watchword.aio import AsyncWatchword
+
+    async def main():
+        async with AsyncWatchword(path=broker_with_wrong_replies) as broker:
+            with pytest.raises(BrokerError, match="right answer"):
+                await broker.fetch("http://127.0.0.1:1/")
+
+    run(main())
+
+
+@pytest.mark.parametrize("language", list(SCRIPTS))
+def test_a_password_with_blanks_of_other_scripts_is_sent_as_it_is(language, stage, site, tmp_path_factory, login):
+    """The password ends with blanks, and contains characters that Python treats as line ends."""
+    secret = stage.secret()
+    password = f"\u00a0{secret}\u2028\u0085x\u3000 "
+    server = stage.server(type(site)("bob", password))
+    stage.allow(secret, server)
+    done = built(language, tmp_path_factory).run(server.url + "/page", site.broker_path, login("bob", password))
+    assert (done.returncode, done.stdout) == (0, b"staff page\n"), done.stderr
+    assert server.seen[-1][2] == server.right
+
+
+# Header fields, schemes, hosts, numbers
+
+@pytest.mark.parametrize("name, kept", [
+    (f"{KELVIN}eep-Alive", True), ("Keep-Alive", False), ("KEEP-ALIVE", False), ("Author\u0130zation", True), ("HO\u017fT", True)])
+def test_only_the_fields_of_the_broker_are_left_out(name, kept):
+    headers, credential = _adapting.split_headers([(name, "x")])
+    assert headers == ([[name, "x"]] if kept else []) and credential is None
+
+
+@pytest.mark.parametrize("value, credential", [
+    ("Bearer  abc\t", {"type": "token", "token": "abc"}), ("BEARER \u00a0abc\u0085", {"type": "token", "token": "\u00a0abc\u0085"}),
+    (f"{KELVIN}erberos x", {"type": "header", "scheme": f"{KELVIN}erberos", "value": "x"}),
+    ("Bas\u0130c x", {"type": "header", "scheme": "Bas\u0130c", "value": "x"})])
+def test_a_credential_is_taken_as_it_is(value, credential):
+    assert _adapting.split_headers([("Authorization", value)]) == ([], credential)
+
+
+@pytest.mark.parametrize("text, number", [
+    ("12", 12), ("0", 0), ("\u0661\u0662", None), ("\u00b2", None), ("1_0", None), (" 1", None), ("+1", None), ("", None), (None, None)])
+def test_a_length_is_of_ascii_digits(text, number):
+    assert _wire.number(text) == number
+
+
+def test_hosts_and_schemes_are_lowered_as_ascii():
+    keyring_backend = pytest.importorskip("watchword.keyring_backend")
+    assert keyring_backend._space("HTTPS://Bob@K.Example:444/x") == {"protocol": "https", "host": "k.example", "port": 444}
+    assert keyring_backend._space("http://[FE80::1]/")["host"] == "fe80::1"
+    assert keyring_backend._space(f"https://{KELVIN}.example/")["host"] == f"{KELVIN}.example"
+    with pytest.raises(keyring_backend.errors.KeyringError):
+        keyring_backend._space(f"http{KELVIN}://h/")
+
+
+def test_a_lookalike_host_gets_no_stored_login(site):
+    """The broker reports an invalid host; the password of the host that looks the same must not be used."""
+    keyring_backend = pytest.importorskip("watchword.keyring_backend")
+    keyring = keyring_backend.WatchwordKeyring(path=site.broker_path, persistence="forSession")
+    keyring.set_password("https://k.example/", "bob", site.password)
+    for act in (lambda: keyring.get_password(f"https://{KELVIN}.example/", "bob"),
+                lambda: keyring.delete_password(f"https://{KELVIN}.example/", "bob"),
+                lambda: keyring.set_password(f"https://{KELVIN}.example/", "bob", "x")):
+        try:
+            assert act() is None
+        except keyring_backend.errors.KeyringError:
+            pass
+    with Watchword(path=site.broker_path) as broker:
+        stored = broker.call("credential/list")["credentials"]
+    assert [one["protectionSpace"]["host"] for one in stored if one["protectionSpace"]["host"] == "k.example"] == ["k.example"]

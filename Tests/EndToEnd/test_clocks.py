@@ -50,7 +50,6 @@ def one_reply(client, call):
 
 # SIGSTOP and SIGCONT.
 
-
 def test_stopped_while_a_question_is_open(stage, faults):
     broker = stage.broker(environment=faults.environment)
     server, password = stage.protected()
@@ -105,7 +104,6 @@ def test_stopped_in_the_middle_of_a_body(stage, broker):
 
 
 # The wall clock
-
 
 @pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
 def test_a_clock_jump_does_not_move_a_deadline(stage, faults, broker, jump):
@@ -206,7 +204,6 @@ def test_a_disk_that_does_not_respond_delays_no_client(stage, faults, broker, ju
 
 
 # A suspended machine
-
 
 def test_a_question_that_was_open_before_suspension_times_out(stage, faults):
     broker = stage.broker("--challenge-deadline-ms", "60000", environment=faults.environment)

@@ -1,15 +1,18 @@
-"""The commands of the helper for stored credentials, the lock, the keyring and the configuration."""
+"""The commands of the helper for stored credentials, their import, the lock, the keyring and the configuration; and texts at a terminal,
+in which the end of a host, which identifies its owner, is never hidden."""
 import base64
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
 import pytest
 
+from rig import audit
 from rig.bodies import eventually
 from rig.broker import program
-from rig.scripted import basic_server, response
+from rig.scripted import ScriptedServer, basic, basic_server, response
 from rig.terminal import Shell
 
 SITE = "https://intranet.example"
@@ -45,7 +48,6 @@ def refuses_usage(command, done, *words):
 
 
 # Storing
-
 
 def test_a_stored_credential_is_used_without_a_question(stage, shell):
     server, password = stage.protected()
@@ -125,7 +127,6 @@ def test_permanent_storage_needs_a_keyring(stage, shell):
 
 # Listing and forgetting
 
-
 def test_the_list_is_a_table(stage, shell):
     assert shell.run("credentials", "list").stdout == b"No stored credentials.\n"
     store(shell, "bob", stage.secret(), "--realm", "Staff", "--scheme", "basic")
@@ -200,7 +201,6 @@ def test_clearing_the_session(stage, shell):
 
 # Lock, keyring, status
 
-
 def test_a_locked_broker_refuses(stage, shell):
     store(shell, "bob", stage.secret())
     assert shell.run("lock").stdout.startswith(b"Locked")
@@ -235,7 +235,6 @@ def test_the_status_shows_agents_and_waiting_fetches(stage, shell):
 
 # Without a broker
 
-
 @pytest.fixture
 def alone(tmp_path):
     environment = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
@@ -250,19 +249,10 @@ def alone(tmp_path):
 
 @pytest.mark.parametrize("command", [
     "credentials list", "credentials forget session:1", f"credentials forget --site {SITE}", "credentials default session:1", "lock",
-    "unlock", "keyring status", "keyring unlock", "session clear", "status", f"credentials store {SITE} --user bob --no-start"])
+    "unlock", "keyring status", "keyring unlock", "session clear", "status", "run --no-start -- true", f"credentials store {SITE} --user bob --no-start"])
 def test_no_broker_is_started_to_look(alone, tmp_path, command):
     assert says(alone(*command.split()), 2, "no broker listens", "start watchwordd")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_storing_starts_a_broker(alone, tmp_path):
-    done = alone("credentials", "store", SITE, "--user", "bob", "--password-stdin", input=b"pw")
-    try:
-        assert done.stdout == b"Stored in the session as session:1.\n"
-        assert b"bob" in alone("credentials", "list").stdout
-    finally:
-        os.kill(int((tmp_path / "watchword" / "broker.sock.lock").read_text()), 15)
 
 
 @pytest.mark.parametrize("command, code", [
@@ -275,19 +265,22 @@ def test_an_error_shows_the_usage_of_its_command(alone, command, code):
     assert f"{usage[0]} ".startswith((f"Usage: watchword {command} [", f"Usage: watchword {command} <")), usage
 
 
-def test_a_broker_is_started_on_the_given_socket(alone, tmp_path):
-    socket = tmp_path / "private" / "its.sock"
-    socket.parent.mkdir(mode=0o700)
-    done = alone("credentials", "store", SITE, "--user", "bob", "--password-stdin", "--socket", str(socket), input=b"pw")
+@pytest.mark.parametrize("name", ["watchword/broker.sock", "private/its.sock"], ids=["default", "given"])
+def test_storing_starts_a_broker(alone, tmp_path, name):
+    socket, place = tmp_path / name, []
+    if "its" in name:
+        socket.parent.mkdir(mode=0o700)
+        place = ["--socket", str(socket)]
+    done = alone("credentials", "store", SITE, "--user", "bob", "--password-stdin", *place, input=b"pw")
     try:
         assert done.stdout == b"Stored in the session as session:1.\n", done
-        assert b"bob" in alone("credentials", "list", "--socket", str(socket)).stdout
-        assert says(alone("credentials", "list"), 2, "no broker listens"), "nothing listens at the default path"
+        assert b"bob" in alone("credentials", "list", *place).stdout
         # The fetch, too, uses this broker, and starts no second one.
-        assert alone("fetch", "--socket", str(socket), "http://127.0.0.1:1/").returncode == 7
-        assert not (tmp_path / "watchword").exists()
+        assert alone("fetch", *place, "http://127.0.0.1:1/").returncode == 7
+        assert not place or says(alone("credentials", "list"), 2, "no broker listens"), "nothing listens at the default path"
+        assert (tmp_path / "watchword").exists() is not bool(place)
     finally:
-        os.kill(int((socket.parent / "its.sock.lock").read_text()), 15)
+        os.kill(int(pathlib.Path(f"{socket}.lock").read_text()), 15)
 
 
 def test_config_path(alone, tmp_path):
@@ -396,3 +389,90 @@ def test_a_lock_with_a_passphrase(stage, shell):
     assert client.wait(attempts[1])["error"]["data"]["kind"] == "busy"
     eventually(lambda: shell.run("unlock", "--passphrase-stdin", input=passphrase.encode()).stdout == b"Unlocked.\n", "it stays locked", 20)
     assert shell.run("unlock").returncode == 0
+
+
+#: 253 characters; libcurl resolves names below localhost to this machine.
+HOST = "www.mybank.example-login." + ".".join(letter * 63 for letter in "abc") + "." + "d" * 21 + ".evil.localhost"
+
+
+def test_rule_x3_a_long_host_is_shown_whole_in_prompts_and_lists(stage):
+    assert len(HOST) == 253
+    server, password = stage.protected()
+    site, broker = f"http://{HOST}:{server.port}", stage.broker()
+    shell = Shell(broker)
+    terminal = shell.at_terminal("fetch", f"{site}/{'x' * 500}")
+    terminal.expect("User: ")
+    asked = terminal.shown.decode().replace("\r\n", "\n")
+    assert f"{site} requires a login." in asked and f"\n  The host name is long and ends in {'d' * 21}.evil.localhost\n" in asked
+    terminal.type("bob\n")
+    terminal.answer({"Password for bob: ": password})
+    assert terminal.end() == 0
+    assert f"  {site}  " in shell.run("credentials", "list").stdout.decode()
+    audit.wait_for(lambda: "credentialUsed" in audit.kinds(broker))
+    assert f"used a login for {site} " in shell.run("log").stdout.decode()
+
+
+def test_redirects_are_shown_with_the_whole_host(stage):
+    place = f"http://{HOST}"
+    server = stage.server(ScriptedServer(lambda request: response(
+        302, b"", f"Location: {place}:{request.header('host').rpartition(':')[2]}/{'x' * 500}last")
+        if "/start" in request.target else response(200, b"there")))
+    done = Shell(stage.broker()).run("fetch", "-v", "-L", f"{server.url}/start")
+    assert done.stdout == b"there", done
+    line = next(line for line in done.stderr.decode().splitlines() if "redirected to " in line)
+    assert f"{place}:{server.port}/xxx" in line and line.endswith("xlast") and "…" in line
+
+
+def test_gits_store_is_imported_and_used(stage, shell, tmp_path):
+    server, password = stage.protected()
+    file = tmp_path / ".git-credentials"
+    file.write_text(f"http://bob:{password}@127.0.0.1:{server.port}\nhttps://eve@h\n")
+    file.chmod(0o600)
+    done = shell.run("credentials", "import", str(file), "--dry-run")
+    assert done.returncode == 3 and b"not stored (--dry-run)" in done.stdout
+    assert shell.run("fetch", "-s", server.url).returncode == 67
+    done = shell.run("credentials", "import", str(file))
+    assert done.returncode == 3, done
+    assert done.stdout.decode() == f"http://127.0.0.1:{server.port} as bob: stored in the session\n"
+    # The middle of a long path is left out.
+    said = "/.git-credentials, line 2: not stored: no user and password, or invalid percent-encoding\n"
+    assert done.stderr.decode().endswith(said) and done.stderr.count(b"\n") == 2
+    assert done.stderr.startswith(b"watchword: stored 1 of 2 logins; not these:\n")
+    count = len(server.requests)
+    assert shell.run("fetch", "-s", server.url).stdout == b"welcome"
+    assert server.authorizations[count:] == [None, basic("bob", password)]
+
+
+def test_a_netrc_file_is_imported(stage, shell, tmp_path):
+    password = stage.secret()
+    file = tmp_path / "netrc"
+    file.write_text(f"machine h.example login bob password {password}\ndefault login any password x\n")
+    file.chmod(0o644)
+    done = shell.run("credentials", "import", str(file))
+    assert done.returncode == 3 and done.stdout == b"https://h.example:443 as bob: stored in the session\n"
+    assert b"other users can read or change" in done.stderr and b"line 2: not stored: default" in done.stderr
+    listed = stage.client(delivery=None).call("credential/list", {})["result"]["credentials"]
+    assert [(one["user"], one["protectionSpace"]["host"], one["protectionSpace"]["port"]) for one in listed] == [("bob", "h.example", 443)]
+
+
+def test_a_whole_import_has_the_status_0(shell, tmp_path):
+    file = tmp_path / ".git-credentials"
+    file.write_text("https://one:pw@a.example\n")
+    file.chmod(0o600)
+    done = shell.run("credentials", "import", str(file))
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("make, said", [
+    (lambda path: None, "cannot read"), (lambda path: path.mkdir(), "not a regular file"),
+    (lambda path: path.write_text(""), "no login found"), (lambda path: os.mkfifo(path), "not a regular file"),
+    (lambda path: path.write_text("x" * (1 << 20) + "y"), "larger than")])
+def test_a_file_of_another_format_is_refused(shell, tmp_path, make, said):
+    make(tmp_path / ".netrc")
+    done = shell.run("credentials", "import", str(tmp_path / ".netrc"))
+    assert done.returncode == 1 and said in done.stderr.decode(), done
+
+
+def test_a_name_that_says_nothing_needs_a_format(shell, tmp_path):
+    done = shell.run("credentials", "import", str(tmp_path / "passwords"))
+    assert done.returncode == 64 and b"--format" in done.stderr

@@ -1,11 +1,18 @@
-"""NTLM and Negotiate: connection-level logins. The servers' own records show which user each request was served to."""
+"""Logins over the real socket: challenges with each answer, Bearer, Digest, and NTLM and Negotiate, which log in a connection and are bound
+to the certificate of a server (`tls-server-end-point`)."""
+import base64
+import hashlib
+import itertools
 import os
 import subprocess
 
+import gssapi
 import pytest
+
 from rig.bodies import eventually
-from rig.scripted import response
 from rig.broker import program
+from rig.client import password_answer
+from rig.scripted import DigestCheck, basic, bearer_server, response, rounds_server
 from rig.servers import marked
 
 
@@ -40,9 +47,6 @@ def test_rule_l2_no_state_of_libcurl_is_shared_between_handles():
     """With CURLSH, connections, cookies and TLS sessions would be."""
     found = subprocess.run(["readelf", "--dyn-syms", "--wide", program("watchwordd")], capture_output=True, text=True, check=True).stdout
     assert "curl_multi_init" in found and "curl_share_" not in found
-
-
-# NTLM
 
 
 def test_rule_l2_after_a_login_an_anonymous_fetch_and_one_as_another_are_served_as_what_they_are(stage, broker, ntlm, ntlm_users):
@@ -116,3 +120,261 @@ def test_rule_n5_the_service_is_not_chosen_by_a_reverse_lookup(stage, realm, ker
     assert client.fetch(server.url)["result"]["status"] == 401
     assert server.authorizations == [None]
     eventually(lambda: f"HTTP/127.0.0.1@{realm.name}" in (realm.folder / "kdc.log").read_text(), "no ticket was asked for")
+
+
+ASKS = response(401, b"please log in", "WWW-Authenticate: Negotiate")
+
+
+class Service:
+    """Accepts logins that are bound to the certificate `der`; `seen` contains the outcome of each."""
+
+    def __init__(self, realm, der, function):
+        self.credentials = gssapi.Credentials(usage="accept", store={"keytab": f"FILE:{realm.keytab}"})
+        name = b"tls-server-end-point:" + hashlib.new(function, der).digest()
+        self.binding, self.seen = gssapi.raw.ChannelBindings(application_data=name), []
+
+    def __call__(self, request):
+        if request.authorization is None:
+            return ASKS
+        token = base64.b64decode(request.authorization.removeprefix("Negotiate "))
+        try:
+            login = gssapi.raw.accept_sec_context(token, self.credentials, channel_bindings=self.binding)
+        except gssapi.exceptions.BadChannelBindingsError:
+            self.seen.append("bound to something else")
+            return ASKS
+        self.seen.append(gssapi.raw.display_name(login.initiator_name, False).name.decode())
+        return response(200, b"welcome", f"WWW-Authenticate: Negotiate {base64.b64encode(login.token).decode()}")
+
+
+@pytest.fixture
+def accepting(monkeypatch, realm, certificates):
+    for name in ["KRB5_CONFIG", "KRB5RCACHENAME"]:
+        monkeypatch.setenv(name, realm.service_environment[name])
+    return lambda kind, function="sha256": Service(realm, certificates.pairs[kind].der, function)
+
+
+@pytest.fixture
+def client(stage, realm, kerberos_users, certificates):
+    stage.configured(KERBEROS, "--ca-file", str(certificates / "ca.pem"), environment=realm.log_in("alice", kerberos_users["alice"]))
+    return stage.client(answer=lambda challenge: {"action": "continue"})
+
+
+@pytest.mark.parametrize("kind, function", [("good", "sha256"), ("sha384", "sha384")])
+def test_a_login_is_bound_to_the_certificate_of_the_server(client, accepting, tls_server, kind, function):
+    service = accepting(kind, function)
+    server = tls_server(kind, service)
+    for number in range(3):
+        result = client.fetch(f"{server.url}/{number}")["result"]
+        assert result["status"] == 200 and result["auth"]["source"] == "ambient"
+    assert service.seen == ["alice@WATCHWORD.TEST"] * 3
+
+
+def test_a_relayed_login_is_refused(client, accepting, tls_server):
+    """An attacker with another certificate for the name, who relays the login to the real server."""
+    service = accepting("good")
+    server = tls_server("other-good", service)
+    assert client.fetch(server.url)["result"]["status"] == 401
+    assert service.seen == ["bound to something else"]
+
+
+@pytest.mark.parametrize("bound, status, seen", [
+    ("other-good", 200, ["alice@WATCHWORD.TEST"]), ("good", 401, ["bound to something else"])])
+def test_another_certificate_on_the_second_connection(client, accepting, tls_server, bound, status, seen):
+    """A server of a farm, which checks its own certificate; and an attacker who lets only the first connection through."""
+    service = accepting(bound)
+
+    def handle(request):
+        server.leaf = "other-good"
+        return service(request)
+
+    server = tls_server("good", handle)
+    assert client.fetch(server.url)["result"]["status"] == status
+    assert service.seen == seen
+
+
+def test_an_endlessly_changing_farm_ends_the_attempts(client, accepting, tls_server):
+    service = accepting("good")
+    server = tls_server("good", service)
+    shown = itertools.cycle(["other-good", "good"])
+    context = server._context
+
+    def changing():
+        server.leaf = next(shown)
+        return context()
+
+    server._context = changing
+    failure = client.fetch(server.url)
+    assert failure["error"]["data"]["kind"] == "cannotConnect" and "a different certificate" in failure["error"]["message"], failure
+    assert service.seen == []
+
+
+@pytest.mark.parametrize("field", ['Basic realm="x", Negotiate', "NTLM, Negotiate", ", Negotiate"])
+def test_the_form_of_the_challenge_does_not_disable_the_binding(client, accepting, tls_server, field):
+    service = accepting("good")
+    asks = response(401, b"please log in", f"WWW-Authenticate: {field}")
+    server = tls_server("other-good", lambda request: service(request) if request.authorization else asks)
+    client.fetch(server.url)
+    assert service.seen == ["bound to something else"]
+
+
+@pytest.mark.parametrize("framing", ["lines", "headers"])
+def test_a_credential_is_asked_for_once_and_remembered(stage, framing):
+    server, password = stage.protected("bob")
+    asked = []
+    client = stage.client(framing=framing, answer=lambda params: asked.append(params) or password_answer("bob", password))
+    first = client.fetch(server.url + "/a/one")["result"]
+    second = client.fetch(server.url + "/a/two")["result"]
+    assert (first["status"], first["exchanges"], first["auth"]["source"]) == (200, 2, "client")
+    assert (second["status"], second["exchanges"], second["auth"]["source"]) == (200, 1, "session")
+    assert first["body"] == {"type": "string", "value": "welcome"}
+    assert server.authorizations == [None, basic("bob", password), basic("bob", password)]
+    assert server.connections == 1
+    assert len(asked) == 1
+    assert asked[0]["protectionSpace"] == {
+        "protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic",
+        "isProxy": False, "receivesCredentialSecurely": False}
+    assert asked[0]["requester"]["name"] == "rig"
+
+
+def token(text, **more):
+    return {"action": "credential", "credential": {"type": "token", "token": text, **more}}
+
+
+def header(scheme, value, **more):
+    return {"action": "credential", "credential": {"type": "header", "scheme": scheme, "value": value, **more}}
+
+
+def asking_for(stage, reply, **more):
+    asked = []
+    return stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), **more), asked
+
+
+def test_rule_k1_a_token_is_sent_in_the_authorization_field_only(stage):
+    secret = stage.secret()
+    server = stage.server(bearer_server(secret))
+    stage.allow(secret, server)
+    client, asked = asking_for(stage, lambda challenge: token(secret))
+    result = client.fetch(server.url)["result"]
+    assert result["status"] == 200
+    assert result["auth"] == {"authenticationMethod": "bearer", "source": "client", "user": None}
+    assert asked[0]["accepts"] == ["token"] and asked[0]["protectionSpace"]["realm"] == "api"
+    assert asked[0]["persistenceAllowed"] == ["none", "forSession"]
+    # Stored for the session, sent before a challenge, and never listed.
+    assert client.fetch(server.url)["result"]["exchanges"] == 1
+    listed = client.call("credential/list")["result"]["credentials"]
+    assert [(one["user"], one["protectionSpace"]["authenticationMethod"]) for one in listed] == [(None, "bearer")]
+    assert not any(secret in request.target or secret.encode() in request.body for request in server.requests)
+
+
+def test_a_scheme_in_several_rounds(stage):
+    """The server's next round is a challenge for the client, with the state from its answer."""
+    first, second = stage.secret(), stage.secret()
+    server = stage.server(rounds_server([('challenge="1"', f'response="{first}"'), ('challenge="2"', f'response="{second}"')]))
+    for secret in [first, second]:
+        stage.allow(secret, server)
+
+    def reply(challenge):
+        number = challenge["offers"][0]["params"]["challenge"]
+        return header("hoba", f'response="{first if number == "1" else second}"', state=f"round {number}")
+
+    client, asked = asking_for(stage, reply)
+    result = client.fetch(server.url)["result"]
+    assert result["status"] == 200 and result["body"]["value"] == "after all rounds\n"
+    assert [one["protectionSpace"]["authenticationMethod"] for one in asked] == ["other", "other"]
+    assert [one.get("state") for one in asked] == [None, "round 1"]
+    assert [one["previousFailureCount"] for one in asked] == [0, 0] and asked[0]["accepts"] == ["header"]
+    assert client.fetch(server.url)["result"]["exchanges"] == 3, "nothing of it is stored"
+
+
+ALGORITHMS = ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess", "SHA-512-256", "SHA-512-256-sess"]
+
+
+class Site:
+    """One server, and one client that answers its challenges."""
+
+    def __init__(self, stage, user="bob", password=None, **more):
+        password = password or stage.secret()
+        self.check = DigestCheck(user, password, **more)
+        self.server = stage.server(self.check)
+        self.asked = []
+        self.client = stage.client(answer=lambda params: self.asked.append(params) or password_answer(user, password))
+
+    def fetch(self, path="/x", **more):
+        return self.client.fetch(self.server.url + path, **more)
+
+    def statuses(self, paths, **more):
+        replies = [self.fetch(path, **more)["result"] for path in paths]
+        assert self.check.problems == []
+        return [(reply["status"], reply["exchanges"]) for reply in replies]
+
+
+@pytest.fixture
+def site(stage):
+    return lambda **more: Site(stage, **more)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("body", [None, "", "Grüße\r\n" * 1000])
+def test_rule_d4_auth_int_covers_the_body(site, algorithm, body):
+    place = site(algorithm=algorithm, qop="auth-int")
+    more = {} if body is None else {"method": "POST", "body": {"type": "string", "value": body}}
+    assert place.statuses(["/a?b=c", "/a?b=d"], **more) == [(200, 2), (200, 1)]
+    assert [request.body for request in place.server.requests] == [(body or "").encode()] * 3
+
+
+def test_rule_d7_a_proxy_sees_the_whole_url_and_the_server_the_path(stage):
+    password = stage.secret()
+    # A forwarding proxy sends the server the origin form (RFC 9112 section 3.2.1).
+    check = DigestCheck("bob", password)
+    targets = []
+
+    def forward(request):
+        targets.append(request.target)
+        request.target = request.target.removeprefix("http://elsewhere.example")
+        return check(request)
+
+    proxy = stage.server(forward)
+    client = stage.client(answer=lambda params: password_answer("bob", password), broker=stage.configured(f'[proxy]\nurl = "{proxy.url}"\n'))
+    assert client.fetch("http://elsewhere.example:80/a/../b?c=%22d")["result"]["status"] == 200
+    assert check.problems == []
+    assert targets == ["http://elsewhere.example/b?c=%22d"] * 2
+    assert 'uri="/b?c=%22d"' in proxy.authorizations[-1]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("charset", ["UTF-8", None])
+@pytest.mark.parametrize("userhash", [False, True])
+def test_rule_d10_and_d11_users_and_passwords_beyond_ascii_are_accepted(site, algorithm, charset, userhash):
+    place = site(user="Jäsøn Doe", password="Sécret, or nöt?", algorithm=algorithm, charset=charset, userhash=userhash)
+    assert place.statuses(["/x", "/y"]) == [(200, 2), (200, 1)]
+
+
+@pytest.mark.parametrize("charset", ["UTF-8", None])
+@pytest.mark.parametrize("user, password", [("Łukasz \"日\"", "€uro"), ("bob", "€uro"), ("日", "Grüße"), ("Zoë", "€")])
+def test_rule_d11_users_and_passwords_beyond_iso_8859_1_are_sent_as_utf_8(site, charset, user, password):
+    place = site(user=user, password=password, charset=charset)
+    assert place.statuses(["/x", "/y"]) == [(200, 2), (200, 1)]
+
+
+def test_rule_d11_a_listed_host_gets_latin_1(stage):
+    check = DigestCheck("Zoë", "geheim§ç", encoding="latin-1")
+    server = stage.server(check)
+    client = stage.client(broker=stage.configured('[schemes]\nlatin1 = ["127.0.0.1"]'), answer=lambda _: password_answer("Zoë", "geheim§ç"))
+    assert [client.fetch(server.url + "/x")["result"]["exchanges"] for _ in range(2)] == [2, 1] and check.problems == []
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("qop", ["auth", "auth-int"])
+def test_rule_d15_a_right_proof_is_accepted(site, algorithm, qop):
+    place = site(algorithm=algorithm, qop=qop, proof="right", announces=True, user="é", charset="UTF-8")
+    assert place.statuses(["/x", "/y"]) == [(200, 2), (200, 1)]
+
+
+def test_rule_d15_the_shell_helper_reports_a_wrong_proof_and_exits_with_67(stage, shell):
+    password = stage.secret()
+    server = stage.server(DigestCheck("bob", password, proof="wrong"))
+    store = ["credentials", "store", server.url, "--user", "bob", "--password-stdin"]
+    assert shell.run(*store, input=password.encode()).returncode == 0
+    done = shell.run("fetch", server.url)
+    assert (done.returncode, done.stdout) == (67, b"")
+    assert b"rspauth" in done.stderr

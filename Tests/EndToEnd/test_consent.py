@@ -14,7 +14,7 @@ from rig import audit, schemas
 from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import basic_server
-from rig.subjects import Consenter, Relay, let_others_reach
+from rig.subjects import AS_NOBODY, Consenter, Relay, home_of_nobody
 from rig.terminal import Shell
 
 ASK = '[sharing]\nsession = "ask"\n'
@@ -173,32 +173,21 @@ def accepts(path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="is run by another user already")
-def test_subjects_are_identified_without_privileges(stage, tmp_path):
+def test_subjects_are_identified_without_privileges(stage):
     """A broker that does not run as root can read everything that it needs to identify clients."""
     folder = stage.folder / "nobody"
-    folder.mkdir(mode=0o755)
-    let_others_reach(folder)
-    binaries = folder / "bin"
-    binaries.mkdir()
-    for name in ("watchwordd", "watchword"):
-        shutil.copy(program(name), binaries / name)
-    os.chown(folder, 65534, 65534)
-    demote = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-    path = folder / "run" / "broker.sock"
-    environment = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "PATH": os.environ["PATH"]}
-    (folder / "run").mkdir(mode=0o700)
-    os.chown(folder / "run", 65534, 65534)
-    broker = subprocess.Popen([*demote, binaries / "watchwordd", "--socket", path], env=environment, stderr=subprocess.DEVNULL)
+    environment, path = home_of_nobody(folder, "watchwordd", "watchword"), folder / "run" / "broker.sock"
+    broker = subprocess.Popen([*AS_NOBODY, folder / "watchwordd", "--socket", path], env=environment, stderr=subprocess.DEVNULL)
     try:
         eventually(lambda: accepts(path), "the broker does not listen", 20)
-        agent = Relay(str(path), *demote, env=environment)
+        agent = Relay(str(path), *AS_NOBODY, env=environment)
         assert "result" in agent.call("agent/register", {"name": "desk"})
         server = stage.server(basic_server("bob", "unused-here"))
         fetching = subprocess.Popen(
-            [*demote, binaries / "watchword", "fetch", "-s", "--no-start", server.url],
+            [*AS_NOBODY, folder / "watchword", "fetch", "-s", "--no-start", server.url],
             env={**environment, "WATCHWORD_SOCKET": str(path)}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
         asked = agent.read()
-        assert asked["params"]["requester"]["subject"] == f"exe:{binaries / 'watchword'}"
+        assert asked["params"]["requester"]["subject"] == f"exe:{folder / 'watchword'}"
         agent.send({"id": asked["id"], "result": {"action": "continue"}})
         assert fetching.wait(30) is not None
         agent.close()

@@ -3,6 +3,7 @@ import concurrent.futures
 import dataclasses
 import gzip
 import re
+import shlex
 import subprocess
 import zlib
 
@@ -17,6 +18,13 @@ from rig.terminal import Shell
 
 S = Situation
 OUT = "{url}/a/report.csv"
+
+
+def each(handler, *lines):
+    """Situations with these options; a line that names no URL is for `OUT`."""
+    words = {line: shlex.split(line) for line in lines}
+    return [S(line, ["-s", *words[line], *([] if re.search("{|://", line) else [OUT])], handler) for line in lines]
+
 
 TRANSFER = [
     S("plain", [OUT], page),
@@ -34,19 +42,13 @@ TRANSFER = [
     S("folded field", ["-s", "-i", OUT], lambda request: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-A: b\r\n c\r\n\r\n", {"header-bytes": ["stdout"]}),
     S("field with blanks", ["-s", "-i", OUT], lambda request: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-A:   b  \r\n\r\n", {"header-bytes": ["stdout"]}),
     S("empty body", ["-s", OUT], status(200, body=b"")),
-    S("two URLs", ["-s", "{url}/1", "{url}/2"], echo),
-    S("--url", ["-s", "--url", "{url}/1"], echo),
-    S("--url and another", ["-s", "{url}/2", "--url", "{url}/1"], echo),
-    S("query and fragment", ["-s", "{url}/a?b=c#d"], echo),
-    S("dots in the path", ["-s", "{url}/a/../b/./c"], echo),
-    S("no path", ["-s", "{url}"], echo),
-    S("no path but a query", ["-s", "{url}?a=b"], echo),
-    S("percent", ["-s", "{url}/%7Ebob/%2F/a%20b"], echo),
     S("chunked", ["-s", OUT], chunks(b"4\r\nabcd\r\n3\r\nefg\r\n0\r\n\r\n")),
     S("chunked with trailers", ["-s", OUT], chunks(b"4\r\nabcd\r\n0\r\nX-T: 1\r\n\r\n")),
     S("chunk extension", ["-s", OUT], chunks(b"4;a=b\r\nabcd\r\n0\r\n\r\n")),
     S("binary body", ["-s", OUT], lambda request: reply(200, bytes(range(256)) * 40)),
     S("large body", ["-s", OUT], lambda request: reply(200, b"x" * 3_000_000)),
+    *each(echo, "{url}/1 {url}/2", "--url {url}/1", "{url}/2 --url {url}/1", "{url}/a?b=c#d", "{url}/a/../b/./c",
+        "{url}", "{url}?a=b", "{url}/%7Ebob/%2F/a%20b"),
 ]
 
 FAILURES = [
@@ -120,86 +122,44 @@ FAILURES = [
 ]
 
 HEADERS = [
-    S("-H", ["-s", "-H", "X-A: b", "-H", "X-C:d", OUT], page),
-    S("-H twice the same", ["-s", "-H", "X-A: b", "-H", "X-A: c", OUT], page),
-    S("-H with an empty value", ["-s", "-H", "X-A;", OUT], page),
-    S("-H that removes nothing", ["-s", "-H", "X-A:", OUT], page),
-    S("-H Accept:", ["-s", "-H", "Accept:", OUT], page),
-    S("-H accept: value", ["-s", "-H", "accept: text/csv", OUT], page),
-    S("-H User-Agent:", ["-s", "-H", "User-Agent:", OUT], page),
     S("-H Host:", ["-s", "-H", "Host:", OUT], page, {"reserved-fields": ["exit", "stdout", "requests"]}),
     S("-H Host: other", ["-s", "-H", "Host: other", OUT], page, {"reserved-fields": ["exit", "stdout", "requests"]}),
     S("-H Authorization", ["-s", "-H", "Authorization: Basic x", OUT], page, {"reserved-fields": ["exit", "stdout", "requests"]}),
     S("-H Connection: close", ["-s", "-H", "Connection: close", OUT], page, {"reserved-fields": ["exit", "stdout", "requests"]}),
-    S("-H Expect:", ["-s", "-H", "Expect:", "-d", "a=b", OUT], page),
     S("-H Expect: with a large body", ["-s", "-H", "Expect:", "-d", "@big", OUT], page, files={"big": b"x" * 2_000_000}),
-    S("-H Content-Type: with -d", ["-s", "-H", "Content-Type:", "-d", "a=b", OUT], page),
-    S("-H content-type with -d", ["-s", "-H", "content-type: text/plain", "-d", "a=b", OUT], page),
     S("-H @file", ["-s", "-H", "@fields", OUT], page, files={"fields": b"X-A: b\nX-C: d\n"}),
     S("-H @file with CRLF", ["-s", "-H", "@fields", OUT], page, files={"fields": b"X-A: b\r\nX-C;\r\n\r\nAccept:\r\n"}),
     S("-H @-", ["-s", "-H", "@-", OUT], page, stdin=b"X-A: b\n"),
     S("-H @missing", ["-s", "-H", "@none", OUT], page, {"missing-input": ["exit", "stdout", "requests"]}),
-    S("-H that is none", ["-s", "-H", "nothing", OUT], page),
     S("-H with a bad name", ["-s", "-H", "A B: c", OUT], page, {"invalid-fields": ["exit", "stdout", "requests"]}),
-    S("-A", ["-s", "-A", "report/1", OUT], page),
     S("-A empty", ["-s", "-A", "", OUT], page),
-    S("-A and -H", ["-s", "-A", "report/1", "-H", "User-Agent: x", OUT], page),
-    S("-e", ["-s", "-e", "http://h.example/", OUT], page),
     S("-e empty", ["-s", "-e", "", OUT], page),
-    S("-e and -H Referer:", ["-s", "-e", "http://h.example/", "-H", "Referer:", OUT], page),
     S("-e ;auto", ["-s", "-e", "http://h.example/;auto", OUT], page, {"--referer": ["requests"]}),
-    S("-b", ["-s", "-b", "a=b", OUT], page),
     S("-b twice", ["-s", "-b", "a=b", "-b", "c=d", OUT], page, {"--cookie": ["requests"]}),
-    S("-b and -H Cookie", ["-s", "-b", "a=b", "-H", "Cookie: c=d", OUT], page),
     S("-b a file", ["-s", "-b", "jar", OUT], page, {"--cookie": ["exit", "stdout", "requests"]}, files={"jar": b""}),
     S("--compressed", ["-s", "--compressed", OUT], coded("gzip", gzip.compress(PAGE)), {"codings": []}),
     S("--compressed, deflate", ["-s", "--compressed", OUT], coded("deflate", zlib.compress(PAGE)), {"codings": []}),
     S("unrequested gzip", ["-s", OUT], coded("gzip", gzip.compress(PAGE, mtime=0))),
-    S("-r", ["-s", "-r", "0-3", OUT], ranges),
-    S("-r from", ["-s", "-r", "4-", OUT], ranges),
-    S("-r to the end", ["-s", "-r", "-3", OUT], ranges),
-    S("-r -101", ["-s", "-r", "-101", OUT], ranges),
-    S("-r-3", ["-s", "-r-3", OUT], ranges),
-    S("-r 4", ["-s", "-r", "4", OUT], ranges),
-    S("-r several", ["-s", "-r", "0-1,4-5", OUT], page),
-    S("malformed -r", ["-s", "-r", "x", OUT], page),
-    S("-r and -H Range", ["-s", "-r", "0-3", "-H", "Range: bytes=5-6", OUT], ranges),
-    S("-C 5", ["-s", "-C", "5", OUT], ranges),
-    S("-C 0", ["-s", "-C", "0", OUT], ranges),
-    S("-C -", ["-s", "-C", "-", OUT], ranges),
-    S("-C - to a new file", ["-s", "-C", "-", "-o", "out", OUT], ranges),
     S("-C - to a part", ["-s", "-C", "-", "-o", "out", OUT], ranges, {"--continue-at": ["requests"]}, files={"out": b"01234"}),
-    S("-C 5 where nothing continues", ["-s", "-C", "5", OUT], page),
     S("-C 50", ["-s", "-C", "50", OUT], ranges, {"--continue-at": ["exit"]}),
+    *each(page, "-H 'X-A: b' -H X-C:d", "-H 'X-A: b' -H 'X-A: c'", "-H X-A;", "-H X-A:", "-H Accept:",
+        "-H 'accept: text/csv'", "-H User-Agent:", "-H Expect: -d a=b", "-H Content-Type: -d a=b",
+        "-H 'content-type: text/plain' -d a=b", "-H nothing", "-A report/1", "-A report/1 -H 'User-Agent: x'",
+        "-e http://h.example/", "-e http://h.example/ -H Referer:", "-b a=b", "-b a=b -H 'Cookie: c=d'", "-r 0-1,4-5", "-r x"),
+    S("-C 5 where nothing continues", ["-s", "-C", "5", OUT], page),
+    *each(ranges, "-r 0-3", "-r 4-", "-r -3", "-r -101", "-r-3", "-r 4", "-r 0-3 -H 'Range: bytes=5-6'", "-C 5",
+        "-C 0", "-C -", "-C - -o out"),
 ]
 
 METHODS = [
-    S("-X", ["-s", "-X", "DELETE", OUT], echo),
-    S("-X lower case", ["-s", "-X", "delete", OUT], echo),
-    S("-X of one's own", ["-s", "-X", "PURGE", OUT], echo),
     S("-X with a blank", ["-s", "-X", "A B", OUT], echo, {"methods": ["exit", "stdout", "requests"]}),
     S("-X TRACE", ["-s", "-X", "TRACE", OUT], echo, {"methods": ["exit", "stdout", "requests"]}),
-    S("-d", ["-s", "-d", "a=b", OUT], echo),
-    S("-d twice", ["-s", "-d", "a=b", "-d", "c", OUT], echo),
     S("-d empty", ["-s", "-d", "", OUT], echo),
     S("-d @file", ["-s", "-d", "@in", OUT], echo, files={"in": b"a\nb\r\nc"}),
     S("-d @-", ["-s", "-d", "@-", OUT], echo, stdin=b"from stdin\n"),
-    S("-d that looks like an option", ["-s", "-d", "-x", OUT], echo),
     S("--data-binary", ["-s", "--data-binary", "@in", OUT], echo, files={"in": b"a\nb\r\nc\0"}),
-    S("--data-raw", ["-s", "--data-raw", "@in", OUT], echo),
-    S("--data-ascii", ["-s", "--data-ascii", "x y", OUT], echo),
-    S("--data-urlencode", ["-s", "--data-urlencode", "a=b c&d", OUT], echo),
-    S("--data-urlencode without a name", ["-s", "--data-urlencode", "=x y", OUT], echo),
     S("--data-urlencode @file", ["-s", "--data-urlencode", "n@in", OUT], echo, files={"in": b"a b\n"}),
-    S("-d -X PUT", ["-s", "-d", "a", "-X", "PUT", OUT], echo),
-    S("-d -X GET", ["-s", "-d", "a", "-X", "GET", OUT], echo),
-    S("-G -d", ["-s", "-G", "-d", "a=b", "-d", "c=d", OUT], echo),
-    S("-G -d with a query", ["-s", "-G", "-d", "a=b", "{url}/x?y=z"], echo),
     S("-G -I -d", ["-s", "-G", "-I", "-d", "a=b", OUT], lambda request: reply(200, b"", "X-Target: " + request.target)),
-    S("-G alone", ["-s", "-G", OUT], echo),
-    S("--url-query", ["-s", "--url-query", "a=b c", OUT], echo),
-    S("--url-query twice", ["-s", "--url-query", "a=b", "--url-query", "+c d", "{url}/x?y=z"], echo),
-    S("--url-query with -d", ["-s", "--url-query", "a=b", "-d", "c", OUT], echo),
     S("-F", ["-s", "-o", "out", "-F", "a=b", "-F", "c=d", OUT], page),
     S("-F file", ["-s", "-o", "out", "-F", "f=@in.txt", OUT], page, files={"in.txt": b"text"}),
     S("-F with a type", ["-s", "-o", "out", "-F", "f=@in;type=text/x", "-F", "t=<in", OUT], page, files={"in": b"text"}),
@@ -210,6 +170,10 @@ METHODS = [
     S("-T -", ["-s", "-T", "-", "{url}/put"], echo, stdin=b"streamed"),
     S("-T -X POST", ["-s", "-T", "in", "-X", "POST", "{url}/put"], echo, {"expect": []}, files={"in": b"content"}),
     S("large -d", ["-s", "-o", "out", "-d", "@in", OUT], page, files={"in": b"x" * 1_500_000}),
+    *each(echo, "-X DELETE", "-X delete", "-X PURGE", "-d a=b", "-d a=b -d c", "-d -x", "--data-raw @in",
+        "--data-ascii 'x y'", "--data-urlencode 'a=b c&d'", "--data-urlencode '=x y'", "-d a -X PUT", "-d a -X GET",
+        "-G -d a=b -d c=d", "-G -d a=b {url}/x?y=z", "-G", "--url-query 'a=b c'",
+        "--url-query a=b --url-query '+c d' {url}/x?y=z", "--url-query a=b -d c"),
 ]
 
 REDIRECTS = [
@@ -236,7 +200,6 @@ REDIRECTS = [
     S("-D -L", ["-s", "-D", "head", "-L", OUT], redirect(302)),
     S("--max-redirs 0", ["-s", "-L", "--max-redirs", "0", OUT], redirect(302)),
     S("--max-redirs 0 -i", ["-s", "-i", "-L", "--max-redirs", "0", OUT], redirect(302), {"redirect-limit": ["stdout"]}),
-    S("--max-redirs 0 at a page", ["-s", "-L", "--max-redirs", "0", OUT], page),
     S("--max-redirs 0 without -L", ["-s", "--max-redirs", "0", OUT], redirect(302)),
     S("--max-redirs 3", ["-s", "-L", "--max-redirs", "3", "{url}/0"], endless),
     S("--max-redirs -1", ["-s", "-L", "--max-redirs", "-1", OUT], redirect(302)),
@@ -252,13 +215,11 @@ REDIRECTS = [
     S("to a URL with a user", ["-s", "-L", OUT], lambda request: redirect(302, f"http://eve:pw@{request.header('Host')}/there")(request), {"bad-redirects": ["exit", "stdout", "requests"]}),
     S("with a fragment", ["-s", "-L", OUT], redirect(302, "/there#x")),
     S("with a blank", ["-s", "-L", OUT], redirect(302, "/there a b")),
-    S("--proto =https", ["-s", "--proto", "=https", OUT], page),
-    S("--proto =http", ["-s", "--proto", "=http", OUT], page),
-    S("--proto -all,http", ["-s", "--proto", "-all,http", OUT], page),
     S("--proto-redir", ["-s", "-L", "--proto-redir", "=https", OUT], lambda request: reply(302, b"", "Location: /there")),
     S("--proto-default", ["-s", "--proto-default", "http", "127.0.0.1:{port}/x"], echo),
     S("--proto-default of another", ["-s", "--proto-default", "nosuch", "127.0.0.1:{port}/x"], echo),
     S("no scheme", ["-s", "127.0.0.1:{port}/x"], echo, {"default-scheme": ["exit", "stdout", "requests"]}),
+    *each(page, "-L --max-redirs 0", "--proto =https", "--proto =http", "--proto -all,http"),
 ]
 
 LOGINS = [
@@ -287,42 +248,21 @@ LOGINS = [
 ]
 
 FILES = [
-    S("-o", ["-s", "-o", "out", OUT], page),
-    S("-o and no more", ["-s", "-o", "out", "{url}/1", "{url}/2"], echo),
-    S("-o twice", ["-s", "-o", "one", "-o", "two", "{url}/1", "{url}/2"], echo),
-    S("-o in front of the URL, -O", ["-s", "-o", "one", "{url}/1", "-O", "{url}/2"], echo),
     S("-sO", ["-sO", OUT], page),
     S("-sOo", ["-sO", "{url}/1", "-oout", "{url}/2"], echo),
     S("-o over a file", ["-s", "-o", "out", OUT], page, files={"out": b"old and longer than the new one"}),
-    S("-O", ["-s", "-O", OUT], page),
-    S("-O without a name", ["-s", "-O", "{url}/"], page),
-    S("-O with a query", ["-s", "-O", "{url}/name?x=y"], page),
-    S("--remote-name-all", ["-s", "--remote-name-all", "{url}/1", "{url}/2"], echo),
-    S("--no-remote-name-all", ["-s", "--remote-name-all", "--no-remote-name-all", OUT], page),
-    S("--create-dirs", ["-s", "--create-dirs", "-o", "a/b/out", OUT], page),
-    S("--output-dir", ["-s", "--create-dirs", "--output-dir", "d", "-o", "out", OUT], page),
-    S("--output-dir -O", ["-s", "--create-dirs", "--output-dir", "d", "-O", OUT], page),
-    S("-D", ["-s", "-D", "head", OUT], page),
-    S("-D -", ["-s", "-D", "-", OUT], page),
-    S("-D of two", ["-s", "-D", "head", "{url}/1", "{url}/2"], echo),
     S("--stderr", ["-sS", "--stderr", "errors", OUT], page),
     S("-R", ["-s", "-R", "-o", "out", OUT], lambda request: reply(200, PAGE, "Last-Modified: Tue, 15 Nov 1994 12:45:26 GMT")),
     S("-Z", ["-s", "-Z", "--no-progress-meter", "-o", "one", "{url}/1", "-o", "two", "{url}/2"], echo, is_concurrent=True),
-    S("set of URLs", ["-s", "{url}/{a,b}"], echo),
-    S("range of URLs", ["-s", "{url}/[1-3]"], echo),
-    S("range with a width", ["-s", "{url}/[08-10]"], echo),
-    S("range with a step", ["-s", "{url}/[0-10:5]"], echo),
-    S("letters", ["-s", "{url}/[a-c]"], echo),
-    S("two choices", ["-s", "{url}/{a,b}[1-2]"], echo),
-    S("#1", ["-s", "-o", "out#1-#2", "{url}/{a,b}[1-2]"], echo),
-    S("#3", ["-s", "-o", "out#3", "{url}/{a,b}"], echo),
     S("-g", ["-s", "-g", "{url}/{a,b}[1]"], echo, {"url-characters": ["stdout", "requests"]}),
-    S("-O of a set", ["-s", "-O", "{url}/{a,b}"], echo),
-    S("unmatched brace", ["-s", "{url}/{a,b"], echo),
-    S("unmatched bracket", ["-s", "{url}/[1-3"], echo),
-    S("bad range", ["-s", "{url}/[3-1]"], echo),
-    S("empty braces", ["-s", "{url}/{}"], echo),
     S("escaped braces", ["-s", "{url}/\\{a,b\\}"], echo, {"url-characters": ["stdout", "requests"]}),
+    *each(page, "-o out", "-O", "-O {url}/", "-O {url}/name?x=y", "--remote-name-all --no-remote-name-all",
+        "--create-dirs -o a/b/out", "--create-dirs --output-dir d -o out", "--create-dirs --output-dir d -O",
+        "-D head", "-D -"),
+    *each(echo, "-o out {url}/1 {url}/2", "-o one -o two {url}/1 {url}/2", "-o one {url}/1 -O {url}/2",
+        "--remote-name-all {url}/1 {url}/2", "-D head {url}/1 {url}/2", "{url}/{a,b}", "{url}/[1-3]", "{url}/[08-10]",
+        "{url}/[0-10:5]", "{url}/[a-c]", "{url}/{a,b}[1-2]", "-o out#1-#2 {url}/{a,b}[1-2]", "-o out#3 {url}/{a,b}",
+        "-O {url}/{a,b}", "{url}/{a,b", "{url}/[1-3", "{url}/[3-1]", "{url}/{}"),
 ]
 
 VARIABLES = """content_type errormsg exitcode filename_effective ftp_entry_path http_code http_connect http_version method
@@ -358,30 +298,18 @@ MORE = [
     S("--retry", ["-s", "--retry", "1", "--retry-delay", "1", OUT], status(503), {"retries": ["stdout"]}),
     S("-L --no-location", ["-s", "-L", "--no-location", OUT], redirect(302)),
     S("abbreviation", ["--sil", "--incl", OUT], page),
-    S("abbreviation of several", ["-s", "--re", OUT], page),
-    S("--connect-timeout", ["-s", "--connect-timeout", "5", OUT], page),
-    S("--limit-rate", ["-s", "--limit-rate", "1M", OUT], page),
-    S("-m 0", ["-s", "-m", "0", OUT], page),
-    S("-Y -y", ["-s", "-Y", "1", "-y", "5", OUT], page),
     S("--json", ["-s", "--json", '{"a":1}', OUT], echo, {"--json": ["exit", "stdout", "requests"]}),
-    S("--noproxy '*'", ["-s", "--noproxy", "*", OUT], page),
     S("--noproxy of a host", ["-s", "--noproxy", "127.0.0.1", OUT], page, {"--noproxy": ["exit", "stdout", "requests"]}),
     S("-x", ["-s", "-x", "{url}", "http://h.example/x"], echo),
-    S("-- before the URL", ["-s", "--", OUT], page),
     S("-q", ["-q", "-s", OUT], page),
     S("option behind the URL", [OUT, "-s", "-i"], page),
-    S("repeated flags", ["-s", "-s", "-L", "-L", OUT], page),
     S("repeated options", ["-s", "-m", "5", "-m", "6", "-X", "PUT", "-X", "DELETE", OUT], echo),
+    *each(page, "--re", "--connect-timeout 5", "--limit-rate 1M", "-m 0", "-Y 1 -y 5", "--noproxy *", "--",
+        "-s -L -L"),
 ]
 
 ALL_SITUATIONS = TRANSFER + FAILURES + HEADERS + METHODS + REDIRECTS + LOGINS + FILES + REPORTS + MORE
 
-# Options that scripts use, and that must not cause an error.
-HARMLESS = [
-    ["-sN"], ["-sg"], ["-s4"], ["-s6"], ["-s", "--http1.1"], ["-s", "--http2"], ["-s", "--tlsv1.2"], ["-s", "--connect-timeout", "5"],
-    ["-sS", "-4", "--no-keepalive"], ["-s", "--proto", "=http,https"], ["-fsSL", "--compressed", "--retry", "3"], ["-s", "--no-buffer"],
-    ["-s", "--no-alpn", "--no-sessionid"], ["-s", "--styled-output", "--no-styled-output"], ["-s", "--keepalive-time", "30"],
-]
 
 MANUAL = (ROOT / "contrib" / "man" / "watchword-curl.7").read_text()
 
@@ -513,9 +441,3 @@ def test_ignored_options_change_nothing_and_are_noted(stage, shell):
     for silent in ["-s", "-sS"]:
         assert shell.run("fetch", silent, *words, server.url).stderr == b""
     assert len({(request.method, request.target, tuple(request.headers)) for request in server.requests}) == 1
-
-
-@pytest.mark.parametrize("words", HARMLESS, ids=" ".join)
-def test_options_of_scripts_work(stage, shell, words):
-    server = stage.server(lambda request: response(200, b"the page"))
-    assert shell.run("fetch", *words, server.url + "/a").stdout == b"the page"

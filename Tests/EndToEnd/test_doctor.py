@@ -1,4 +1,5 @@
-"""`watchword doctor`: the problems that it finds, the fixes that it suggests, and that it changes nothing."""
+"""`watchword doctor`: the problems that it finds, the fixes that it suggests, and that it changes nothing; and the tables `[oauth."URL"]` of
+the configuration with the secrets of clients."""
 import contextlib
 import json
 import os
@@ -9,6 +10,8 @@ import subprocess
 
 import pytest
 
+from rig import memory
+from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import response
 from rig.servers import free_port
@@ -42,18 +45,16 @@ def test_a_broker_that_runs(stage):
     assert found["Libraries"]["verdict"] == found["Lock"]["verdict"] == found["Certificates"]["verdict"] == "good"
 
 
-def test_an_agent_and_a_lock_are_reported(stage):
+def test_an_agent_a_keyring_and_a_lock_are_reported(stage, gnome):
+    environment = Shell(stage.broker(environment=gnome.environment)).environment
     client = stage.client()
     client.call("agent/register", {"name": "desk"})
-    client.call("broker/lock", {})
-    code, found = findings(Shell(stage.brokers[0]).environment)
+    code, found = findings(environment)
     assert code == 0 and found["Agent"]["text"] == "desk prompts you for other programs."
-    assert found["Lock"]["advice"] == "Run: watchword unlock"
-
-
-def test_a_keyring_that_can_be_used(stage, gnome):
-    code, found = findings(Shell(stage.broker(environment=gnome.environment)).environment)
-    assert code == 0 and found["Keyring"] == {"name": "Keyring", "verdict": "good", "text": "It can be used.", "advice": None}
+    assert found["Keyring"] == {"name": "Keyring", "verdict": "good", "text": "It can be used.", "advice": None}
+    client.call("broker/lock", {})
+    code, found = findings(environment)
+    assert code == 0 and found["Lock"]["advice"] == "Run: watchword unlock"
 
 
 def test_none_is_started_and_nothing_written(alone):
@@ -89,9 +90,11 @@ def test_a_configuration_with_a_mistake(alone):
 
 
 def test_a_proxy_that_the_configuration_names(stage):
-    broker = stage.configured('[proxy]\nurl = "http://proxy.example:3128"\n')
+    """Its host, of 253 characters, is shown whole."""
+    host = "www.mybank.example-login." + ".".join(letter * 63 for letter in "abc") + "." + "d" * 22 + ".evil.example"
+    broker = stage.configured(f'[proxy]\nurl = "http://{host}:3128"\n')
     _, found = findings({**Shell(broker).environment, "https_proxy": "http://other.example"})
-    assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": "The broker uses http://proxy.example:3128.", "advice": None}
+    assert found["Proxy"] == {"name": "Proxy", "verdict": "good", "text": f"The broker uses http://{host}:3128.", "advice": None}
 
 
 def test_the_choice_of_upstream_proxies(stage):
@@ -180,3 +183,100 @@ def test_fronts_that_listen_and_one_that_cannot(stage):
                 assert (code, status.returncode) == (0, 0)
                 assert found["Fronts"]["text"] == '1 front, without an upstream proxy; see "watchword front status".'
             assert broker.stop() == 0
+
+
+NOT_USED = "a file that the configuration names cannot be used"
+KEY = 'oauth."https://api.example/v1".client-secret-file'
+
+
+def table(secret):
+    return ('[oauth."https://api.example/v1"]\nissuer = "https://login.example"\nclient-id = "watchword"\n'
+            f'client-secret-file = "{secret}"\nflow = "client-credentials"\n')
+
+
+class Desk:
+    """A configuration with a client whose secret is in a file."""
+
+    def __init__(self, stage):
+        self.stage, self.file = stage, stage.folder / "client.secret"
+        self.secret = stage.secret()
+        self.write()
+
+    def write(self, text=None, mode=0o600):
+        self.file.unlink(missing_ok=True)
+        self.file.write_text(f"{self.secret}\n" if text is None else text)
+        self.file.chmod(mode)
+
+    def check(self, text, home=None):
+        path = self.stage.folder / "checked.toml"
+        path.write_text(text)
+        path.chmod(0o600)
+        environment = {**os.environ, "HOME": str(home or self.stage.folder)}
+        done = subprocess.run([program("watchword"), "config", "check", str(path)], env=environment, capture_output=True, text=True, timeout=30)
+        assert self.secret not in done.stdout + done.stderr
+        return done.returncode, done.stdout + done.stderr, path
+
+    def reload(self, broker, text=None):
+        """Returns the log since then."""
+        if text is not None:
+            pathlib.Path(broker.options[broker.options.index("--config") + 1]).write_text(text)
+        before = broker.log
+        os.kill(broker.process.pid, 1)
+        eventually(lambda: broker.log.count("\n") > before.count("\n") and
+                   any(text in broker.log[len(before):] for text in ["configuration reloaded", "configuration not changed"]),
+                   "the configuration was not reloaded")
+        # The problems of files follow in the same turn of the loop.
+        self.stage.client(broker=broker).call("ping")
+        return broker.log[len(before):]
+
+
+@pytest.fixture
+def desk(stage):
+    return Desk(stage)
+
+
+def test_config_check_accepts_tables_and_their_secrets(desk):
+    assert desk.check(table(desk.file)) == (0, f"{desk.stage.folder}/checked.toml: valid\n", desk.stage.folder / "checked.toml")
+    assert desk.check(table("~/client.secret"))[0] == 0
+
+
+def test_a_broker_starts_without_a_secret_and_says_why(desk):
+    """The rest of the configuration is in effect."""
+    desk.write(mode=0o644)
+    broker = desk.stage.configured(table(desk.file) + '[fetch]\ndeny = ["denied.example"]\n')
+    assert broker.log.count(NOT_USED) == 1 and f"line 4: {KEY}: other users have access" in broker.log
+    client = desk.stage.client(broker=broker)
+    assert client.fetch("http://denied.example/")["error"]["data"]["kind"] == "denied"
+    server = desk.stage.server(lambda request: response(200, b"here"))
+    assert client.fetch(server.url)["result"]["status"] == 200
+
+
+def test_a_reload_reads_the_secret_again(desk):
+    broker = desk.stage.configured(table(desk.file))
+    assert NOT_USED not in broker.log
+    desk.file.unlink()
+    assert f"line 4: {KEY}: cannot read {desk.file}: No such file" in desk.reload(broker)
+    desk.write()
+    assert NOT_USED not in desk.reload(broker)
+    desk.write(mode=0o640)
+    assert desk.reload(broker).count(NOT_USED) == 1
+    # Tables need no restart.
+    assert "restart the broker" not in desk.reload(broker, '[oauth."https://other.example"]\nclient-id = "w"\n')
+    assert "configuration not changed" in desk.reload(broker, '[oauth."https://other.example"]\n')
+    assert "unknown option" in desk.reload(broker, '[oauth."https://other.example"]\nclient = "w"\n')
+
+
+def test_the_secret_is_wiped_when_its_table_is_removed(desk):
+    broker = desk.stage.configured(table(desk.file))
+    pid = broker.process.pid
+    assert len(memory.places(pid, desk.secret)) == 1, "the secret is not in protected memory only"
+    desk.reload(broker, "")
+    eventually(lambda: not memory.places(pid, desk.secret), "the secret is still in the memory of the broker")
+
+
+def test_config_check_speaks_json_about_a_secret(desk):
+    desk.write(mode=0o640)
+    _, _, path = desk.check(table(desk.file))
+    done = subprocess.run([program("watchword"), "config", "check", "--json", str(path)], capture_output=True, text=True, timeout=30)
+    found = json.loads(done.stdout)
+    assert done.returncode == 1 and not found["inOrder"] and KEY in found["lines"][1] and len(found["lines"]) == 2

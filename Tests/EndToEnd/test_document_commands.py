@@ -145,16 +145,16 @@ EXCUSED = {
         ("builds a release; test_package.py does", has_text("Tests/EndToEnd/test_package.py", '"--unsigned-source", "--unsigned-changes"')),
     "contrib/make-deb --output /tmp/image": ("builds a release; test_package.py does", has_option("contrib/make-deb", "--output")),
     "podman build -t watchword-client -f contrib/container/Containerfile /tmp/image":
-        ("downloads an image; test_container.py reads the file", has_text("Tests/EndToEnd/test_container.py", "Containerfile")),
+        ("downloads an image; test_package.py reads the file", has_text("Tests/EndToEnd/test_package.py", "Containerfile")),
     "podman run --rm --network none -v $XDG_RUNTIME_DIR/watchword/restricted.sock:/run/watchword/restricted.sock watchword-client "
     "https://intranet.example/report":
-        ("needs podman; test_container.py uses bubblewrap", has_text("contrib/container/Containerfile", "/run/watchword/restricted.sock")),
+        ("needs podman; test_package.py uses bubblewrap", has_text("contrib/container/Containerfile", "/run/watchword/restricted.sock")),
     "systemctl --user daemon-reload": ("needs a user manager; test_units.py has one", has_text("Tests/EndToEnd/test_units.py", "daemon-reload")),
     "systemctl --user enable --now watchword.socket": ("needs a user manager; test_units.py has one", is_unit("watchword.socket")),
     "systemctl --user enable --now watchword-forward@build.example.service":
-        ("needs a user manager; test_remote_use.py has one", is_unit("watchword-forward@.service")),
+        ("needs a user manager; test_restricted.py has one", is_unit("watchword-forward@.service")),
     "ssh -R /run/user/1000/watchword-desk.sock:$XDG_RUNTIME_DIR/watchword/restricted.sock build.example":
-        ("needs another machine; test_remote_use.py has an sshd", has_text("Tests/EndToEnd/test_remote_use.py", '"-R"', "restricted.sock")),
+        ("needs another machine; test_restricted.py has an sshd", has_text("Tests/EndToEnd/test_restricted.py", '"-R"', "restricted.sock")),
     "SSH_ASKPASS=watchword-askpass SSH_ASKPASS_REQUIRE=force ssh host":
         ("needs another machine; test_bridges.py answers ssh's questions", has_text("Tests/EndToEnd/test_bridges.py", "askpass")),
     "SUDO_ASKPASS=/usr/bin/watchword-askpass sudo -A command":
@@ -169,7 +169,7 @@ EXCUSED = {
            "watchword run -- git clone http://git.example/project.git": "git clone",
            "watchword run -- git clone https://git.example/project": "git clone",
            "watchword run -- pip download requests": "pip download"}.items()},
-    **{command: ("needs a server without TLS; test_front_pages.py has one", has_text("Tests/EndToEnd/test_front_pages.py", f'"{page}": '))
+    **{command: ("needs a server without TLS; test_front_run.py has one", has_text("Tests/EndToEnd/test_front_run.py", f'"{page}": '))
        for command, page in {
            "watchword run -- apt-get download hello": "apt",
            "watchword run -- apt-get -o APT::Sandbox::User=root update": "apt",
@@ -179,11 +179,11 @@ EXCUSED = {
            "watchword run -- skopeo copy docker://registry.example/demo:latest dir:demo": "docker",
            "watchword run -- wget http://intranet.example/report.pdf": "wget"}.items()},
     "chromium --proxy-server=127.0.0.1:3128":
-        ("needs a fixed port; test_front_browsers.py has another", has_text("Tests/EndToEnd/test_front_browsers.py", "--proxy-server=127.0.0.1:")),
+        ("needs a fixed port; test_front_programs.py has another", has_text("Tests/EndToEnd/test_front_programs.py", "--proxy-server=127.0.0.1:")),
     "watchword token https://api.example":
         ("needs a token; test_browser_logins.py has one", has_text("Tests/EndToEnd/test_browser_logins.py", '"token", "--socket"')),
     "watchword token --renew https://api.example":
-        ("needs a token; test_refused_tokens.py has one", has_text("Tests/EndToEnd/test_refused_tokens.py", '"--renew"')),
+        ("needs a token; test_bridges.py has one", has_text("Tests/EndToEnd/test_bridges.py", '"--renew"')),
     "contrib/install-dependencies --build --benchmarks":
         ("installs packages", is_script("contrib/install-dependencies", "--build", "--benchmarks")),
     "contrib/benchmarks/all": ("takes 15 minutes", has_option("contrib/benchmarks/all", "GROUP")),

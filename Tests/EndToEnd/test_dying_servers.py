@@ -1,14 +1,22 @@
-"""Servers and proxies that disconnect after each byte of a response with a challenge: one reply to each fetch, a result only if
-the response, or the header section of a challenge, was complete, and no password but the fetch's own at any server."""
+"""Servers, proxies and clients that die: servers that disconnect after each byte of a response with a challenge, and clients that end while
+they are asked. One reply to each fetch, a result only if the response was complete, no password but the fetch's own at any server, no
+other respondent instead of a client that is gone, and all resources released."""
 import itertools
+import json
 import os
+import pathlib
+import statistics
+import subprocess
+import time
 
 import pytest
 
+from rig import audit
 from rig.bodies import eventually
 from rig.client import password_answer
+from rig.scripted import basic, basic_server, response
 from rig.streams import Cut, DyingProxy, DyingServer, DyingTlsServer, Passwords, number_of
-from rig.scripted import basic
+from rig.subjects import HALF, WHOLLY, DyingClient
 
 AT_ONCE = 64
 # The step between the cuts in tunnels, most of whose data is the TLS handshake.
@@ -183,3 +191,204 @@ def test_a_server_dies_after_each_byte_over_tls(stage, certificates, what):
         dead = {number for number, _, came in found if not came}
         assert dead.isdisjoint(number for number, _ in run.asked)
     run.check(server)
+
+
+CLIENTS, CLIENTS_AT_ONCE = 10_000, 1000
+KEPT = 64  # the connections to one server that libcurl keeps open, whether or not the client still exists
+# Relative to the resources of the broker after a tenth of the clients, and to the duration of a fetch without load.
+KILOBYTES, SLOWER = 4096, 40
+
+
+def crowd(broker, clients):
+    program = pathlib.Path(__file__).parent / "rig" / "crowd.py"
+    return subprocess.Popen(
+        ["/usr/bin/python3", str(program), broker.socket, str(clients), str(CLIENTS_AT_ONCE)], stdout=subprocess.PIPE, text=True)
+
+
+def heard(process):
+    text, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    told = json.loads(text)
+    assert told["wrong"] == []
+    return told
+
+
+def settled(client, broker, descriptors):
+    """Whether no resources of the clients are left."""
+    def rest():
+        status = client.call("server/status")["result"]
+        return [status["challenges"]["pending"], status["fetches"]["running"], status["fetches"]["waiting"], status["engine"]["running"],
+                status["connections"] - 1, status["session"]["entries"]]
+
+    eventually(lambda: not any(rest()), lambda: f"{rest()} remain", 30)
+    eventually(lambda: broker.descriptors <= descriptors, lambda: f"{broker.descriptors} descriptors, and {descriptors} before")
+
+
+def latencies(client, url, until):
+    times = []
+    while not until(len(times)):
+        begin = time.perf_counter()
+        assert client.fetch(url)["result"]["status"] == 200
+        times.append(time.perf_counter() - begin)
+    return times
+
+
+@pytest.mark.tier3("ten thousand clients, and compares times")
+def test_ten_thousand_clients_that_die_in_the_middle_of_their_challenges(stage):
+    # Little logging, so that it is not measured.
+    broker = stage.broker("--log-level", "warning")
+    server = stage.server(lambda request: response(200, b"open"))
+    client = stage.client(broker=broker)
+    descriptors = broker.descriptors + KEPT
+    heard(crowd(broker, CLIENTS // 10))
+    settled(client, broker, descriptors)
+    kilobytes = broker.resident_kilobytes
+    idle = statistics.median(latencies(client, server.url, lambda count: count == 200))
+    process = crowd(broker, CLIENTS)
+    times = latencies(client, server.url, lambda _: process.poll() is not None)
+    told = heard(process)
+    assert told["challenges"] == CLIENTS * 3 // 4 and told["requests"] >= CLIENTS * 3 // 4, told
+    settled(client, broker, descriptors)
+    grown = broker.resident_kilobytes - kilobytes
+    middle, worst = statistics.median(times) / idle, max(times)
+    print(f"a fetch: {idle * 1000:.2f} ms idle, {middle:.1f} times as long meanwhile (of {len(times)}), {worst:.2f} s at worst; "
+          f"{grown} kB more")
+    assert grown < KILOBYTES
+    assert middle < SLOWER and worst < 10, (middle, worst)
+    assert client.fetch(server.url)["result"]["status"] == 200
+
+
+RUNS = 5
+
+
+def stored(stage, **more):
+    """A broker whose session has bob's password for a server."""
+    broker = stage.broker()
+    secret = stage.secret()
+    server = stage.server(basic_server("bob", secret))
+    stage.allow(secret, server)
+    observer = stage.client(broker=broker, **more)
+    space = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
+    reply = observer.call("credential/store", {
+        "protectionSpace": space, "credential": {"type": "password", "user": "bob", "password": secret, "persistence": "forSession"}})
+    assert "result" in reply, reply
+    return broker, server, observer
+
+
+def settle_all(observer):
+    """Waits until no fetch and no request is in flight."""
+    def rest():
+        status = observer.call("server/status")["result"]
+        return [status["fetches"]["running"], status["challenges"]["pending"], status["engine"]["running"], status["connections"] - 1]
+
+    eventually(lambda: not any(rest()), lambda: f"{rest()} remain")
+
+
+@pytest.mark.parametrize("way", WHOLLY + HALF)
+def test_rule_26_nothing_is_sent_when_a_client_dies(stage, way):
+    broker, server, observer = stored(stage)
+    for run in range(RUNS):
+        # Several fetches that wait for the same answer: none of them inherits the question, or the credential that it proposed.
+        dying = DyingClient(broker.socket, way, *(f"{server.url}/{run}/{number}" for number in range(3)))
+        asked = dying.wait_for("auth/challenge")
+        assert asked["params"]["proposedCredential"]["source"] == "session"
+        eventually(lambda: len(server.requests) == 3 * (run + 1), "the server has not received a request of every fetch")
+        dying.die()
+        if way == "half":
+            assert dying.statuses() == [401, 401, 401]
+            dying.socket.close()
+        settle_all(observer)
+    assert server.authorizations == [None] * 3 * RUNS
+    # Records are written in order.
+    audit.clear(observer, [1])
+    audit.wait_for(lambda: "sessionCleared" in audit.kinds(broker))
+    assert "credentialUsed" not in audit.kinds(broker)
+
+
+@pytest.mark.parametrize("way", WHOLLY)
+def test_a_question_of_a_disconnected_client_reaches_no_agent(stage, way):
+    broker, server, observer = stored(stage)
+    observer.call("agent/register", {"name": "desk"})
+    for run in range(RUNS):
+        dying = DyingClient(broker.socket, way, f"{server.url}/{run}")
+        dying.wait_for("auth/challenge")
+        dying.die()
+        settle_all(observer)
+    assert observer.challenges.empty() and server.authorizations == [None] * RUNS
+
+
+def test_rule_21_the_question_of_a_client_that_cannot_answer_goes_to_an_agent(stage):
+    broker, server, agent = stored(stage)
+    agent.call("agent/register", {"name": "desk"})
+    for run, (answer, status) in enumerate([({"action": "continue"}, 401), ({"action": "default"}, 401)]):
+        dying = DyingClient(broker.socket, "half", f"{server.url}/{run}")
+        dying.wait_for("auth/challenge")
+        dying.die()
+        asked = agent.challenges.get(timeout=30)
+        assert asked["params"]["proposedCredential"]["source"] == "session"
+        agent.reply(asked, answer)
+        assert dying.statuses()[0] == status
+        dying.socket.close()
+    assert server.authorizations == [None, None]
+
+
+@pytest.mark.parametrize("way", WHOLLY + HALF)
+def test_a_client_that_dies_before_its_reply_to_can_authenticate_sends_nothing(stage, way):
+    broker, server, observer = stored(stage)
+    for run in range(RUNS):
+        dying = DyingClient(
+            broker.socket, way, f"{server.url}/{run}", subscription={"mode": "classic", "asksCanAuthenticate": True})
+        dying.wait_for("auth/canAuthenticate")
+        dying.die()
+        if way == "half":
+            assert dying.statuses() == [401]
+            dying.socket.close()
+        settle_all(observer)
+    assert server.authorizations == [None] * RUNS
+
+
+def test_a_deadline_sends_nothing(stage):
+    broker = stage.configured("[limits]\nchallenge-deadline-s = 1\n")
+    secret = stage.secret()
+    server = stage.server(basic_server("bob", secret))
+    stage.allow(secret, server)
+    client = stage.client(broker=broker)
+    space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
+    client.call("credential/store", {
+        "protectionSpace": space, "credential": {"type": "password", "user": "bob", "password": secret, "persistence": "forSession"}})
+    client.call("auth/subscribe", {"mode": "everything"})
+    assert client.fetch(server.url)["result"]["status"] == 401
+    assert server.authorizations == [None]
+    audit.wait_for(lambda: "challengeUnanswered" in audit.kinds(broker))
+    unanswered = [event for event in audit.events(broker) if event["kind"] == "challengeUnanswered"]
+    assert [(event["by"], event["reason"]) for event in unanswered] == [("client", "deadline")]
+    # The answer was received: the stored credential is sent.
+    client.answer = lambda challenge: {"action": "default"}
+    assert client.fetch(server.url)["result"]["status"] == 200
+
+
+def test_an_agent_that_dies_sends_nothing(stage):
+    broker, server, observer = stored(stage)
+    for run in range(RUNS):
+        dying = DyingClient(broker.socket, "half", f"{server.url}/{run}")
+        dying.wait_for("auth/challenge")
+        agent = stage.client(broker=broker)
+        agent.call("agent/register", {"name": "desk"})
+        dying.die()
+        agent.challenges.get(timeout=30)
+        agent.close()
+        assert dying.statuses() == [401]
+        dying.socket.close()
+        settle_all(observer)
+    assert server.authorizations == [None] * RUNS
+
+
+def test_an_answer_before_the_end_counts(stage):
+    broker, server, observer = stored(stage)
+    dying = DyingClient(broker.socket, "half", server.url)
+    asked = dying.wait_for("auth/challenge")
+    dying.socket.sendall(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {
+        "action": "credential", "credential": {"type": "proposed"}}}).encode() + b"\n")
+    dying.die()
+    assert dying.statuses() == [200]
+    dying.socket.close()

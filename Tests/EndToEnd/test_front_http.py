@@ -1,16 +1,26 @@
-"""HTTP/1.1 through a front: trailers, pipelining and incomplete bodies (RFC 9110, RFC 9112)."""
+"""HTTP/1.1 through a front (RFC 9110, RFC 9112): incomplete bodies, targets, cookies and activated sockets. A front never serves the broker
+itself, and of several programs that have one socket open the most restricted one counts."""
+import contextlib
 import os
 import resource
 import socket
 import subprocess
 import sys
+import textwrap
+import threading
+import time
 
 import pytest
 
+from rig.audit import wait_for
 from rig.bodies import eventually
-from rig.client import password_answer
-from rig.local_fronts import exchange, open_proxy, receive_all, run
-from rig.scripted import response
+from rig.client import Client, password_answer
+from rig.forwarding import ForwardProxy
+from rig.local_fronts import exchange, open_proxy, open_site, receive_all, run
+from rig.manager import Activation
+from rig.scripted import DigestCheck, ScriptedServer, response
+from rig.servers import free_port
+from rig.subjects import Consenter, flatpak
 
 
 def request(url, *fields, path="/", method="GET"):
@@ -21,17 +31,6 @@ def request(url, *fields, path="/", method="GET"):
 @pytest.fixture
 def address(stage):
     return open_proxy(stage.client())[0]
-
-
-def test_a_program_that_has_sent_everything_gets_all_responses(stage, address):
-    server = stage.server(lambda asked: response(200, asked.target.encode() * 1000))
-    requests = b"".join(request(server.url, path=f"/{number}") for number in range(6))
-    with socket.create_connection(address, timeout=20) as connection:
-        connection.sendall(requests)
-        connection.shutdown(socket.SHUT_WR)
-        received = receive_all(connection)
-    assert [part.split(b"\r\n\r\n")[1] for part in received.split(b"HTTP/1.1 200")[1:]] == [
-        f"/{number}".encode() * 1000 for number in range(6)]
 
 
 @pytest.mark.parametrize("rest", [b"zz\r\n", b"5\r\nabcdeXX", b"-1\r\n"])
@@ -140,25 +139,404 @@ def test_a_tunnel_needs_descriptors_that_are_not_reserved(stage):
             holder.communicate(timeout=20)
 
 
-@pytest.mark.parametrize("head, code", [
-    ("CONNECT 127.0.0.1:443 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 400),
-    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nAuthorization: b\r\n\r\n", 400),
-    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3, 3\r\n\r\nabc", 400),
-    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
-    ("POST {url}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", 400),
-    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", 400), ("GET {url}/ HTTP/1.1\nHost: x\n\n", 400),
-    ("GET {url}/ HTTP/1.1\r\nHost: x\r\nA: " + "b" * 70_000 + "\r\n\r\n", 431),
-])
-def test_a_malformed_or_ambiguous_request_is_refused(stage, address, head, code):
-    server = stage.server(lambda asked: response(200, b"page"))
-    after = "GET {url}/smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
-    received = exchange(address, (head + after).replace("{url}", server.url).encode())
-    assert received.startswith(f"HTTP/1.1 {code} ".encode()) and received.count(b"\r\nDate: ") == 1, received
-    assert b"Connection: close" in received and not server.requests
+TARGETS = ["/a/../b", "/a/%2e%2e/b", "/./a", "/{x}|y^`", "/a?q=<\"|>&r=../..", "//a", "/%7euser", "/a/.", "/?"]
 
 
-def test_a_blank_before_a_colon_is_removed(stage, address):
-    server = stage.server(lambda asked: response(200, b"page", "A : b", "Set-Cookie\t: c"))
-    head, body = exchange(address, request(server.url, "Connection: close")).split(b"\r\n\r\n")
-    assert body == b"page" and b"\r\nA: b\r\nSet-Cookie: c\r\n" in head
+def test_a_proxy_and_a_site_pass_the_target_on_as_it_is(stage):
+    server = stage.server(lambda request: response(200, b"page"))
+    client = stage.client()
+    address, _ = open_proxy(client)
+    host, port = open_site(client, server.url)
+    for target in TARGETS:
+        exchange(address, f"GET {server.url}{target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        exchange((host, port), f"GET {target} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
+        assert [request.target for request in server.requests[-2:]] == [target] * 2
+    assert server.requests[-1].method == "GET" and len(server.requests) == 2 * len(TARGETS)
+
+
+def test_a_target_reaches_an_upstream_proxy_as_it_is(stage):
+    upstream = stage.server(lambda request: response(200, b"page"))
+    broker = stage.configured(f'[proxy]\nurl = "{upstream.url}"\n')
+    address, _ = open_proxy(stage.client(broker=broker))
+    exchange(address, b"GET http://server.example/a/../b?{|} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert upstream.requests[0].target == "http://server.example/a/../b?{|}"
+    exchange(address, b"GET http://server.example/? HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert upstream.requests[1].target == "http://server.example/?"
+    exchange(address, b"OPTIONS http://server.example HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert upstream.requests[2].target == "http://server.example"
+
+
+def test_the_digest_of_the_broker_is_for_the_target_that_it_sends(stage):
+    check = DigestCheck("alice", "secret", qop="auth", proof="right")
+    server = stage.server(check)
+    address, _ = open_proxy(stage.agent(password_answer("alice", "secret")))
+    for target in ["/a/../b?x=|", "/c|d"]:
+        received = exchange(address, f"GET {server.url}{target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        assert received.endswith(b"welcome") and not check.problems, (received, check.problems)
+    assert len(server.requests) == 3, "the second request logs in unasked"
+
+
+def open_named(client, url, **site):
+    """Returns the address, and the name with its port, of a front of `url`."""
+    result = client.call("front/open", {"site": {"url": url, **site}})["result"]
+    host, port = result["listen"].rsplit(":", 1)
+    return (host, int(port)), result["name"]
+
+
+def get(address, host, *fields):
+    lines = ["GET /x?y HTTP/1.1", f"Host: {host}", "Connection: close", *fields]
+    return exchange(address, ("\r\n".join(lines) + "\r\n\r\n").encode())
+
+
+@pytest.fixture
+def setting(stage):
+    return stage.server(lambda request: response(200, b"page", "Set-Cookie: id=1; Secure; HttpOnly; SameSite=Strict; Path=/"))
+
+
+def test_cookies_pass_under_the_name_only(stage, setting):
+    address, name = open_named(stage.client(), setting.url)
+    assert name.endswith(f".localhost:{address[1]}") and name.startswith("127-0-0-1-")
+    received = get(address, name, "Cookie: id=1")
+    assert b"Set-Cookie: id=1; HttpOnly; SameSite=Strict; Path=/\r\n" in received
+    assert setting.requests[-1].header("Cookie") == "id=1" and setting.requests[-1].header("Host") == f"127.0.0.1:{setting.port}"
+    for host in [f"127.0.0.1:{address[1]}", name.upper().replace("LOCALHOST", "localhost")]:
+        received = get(address, host, "Cookie: other=1")
+        isShared = host.startswith("127.0.0.1")
+        assert received.startswith(b"HTTP/1.1 200 ") and (b"Set-Cookie" not in received) == isShared
+        assert (setting.requests[-1].header("Cookie") is None) == isShared
+
+
+def test_a_site_gets_no_cookie_of_another_one(stage, setting, tmp_path):
+    """With curl, which finds the names by itself, and one file of cookies."""
+    other = stage.server(lambda request: response(200, b"page"))
+    client = stage.client()
+    (address, name), (_, second) = open_named(client, setting.url), open_named(client, other.url)
+    jar = str(tmp_path / "jar")
+    for url in [f"http://{name}/", f"http://{name}/", f"http://{second}/", f"http://127.0.0.1:{address[1]}/", other.url]:
+        subprocess.run(["curl", "-sS", "-f", "--noproxy", "*", "-c", jar, "-b", jar, url], check=True, timeout=30, capture_output=True)
+    assert [request.header("Cookie") for request in setting.requests] == [None, "id=1", None]
+    assert [request.header("Cookie") for request in other.requests] == [None, None]
+
+
+def test_a_browser_is_led_to_the_name(stage, setting):
+    address, name = open_named(stage.client(), setting.url)
+    received = get(address, f"127.0.0.1:{address[1]}", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: none")
+    assert received.startswith(b"HTTP/1.1 307 ") and f"Location: http://{name}/x?y\r\n".encode() in received
+    assert not setting.requests
+    assert get(address, name, "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: none").startswith(b"HTTP/1.1 200 ")
+
+
+def test_the_name_of_another_site_is_refused(stage, setting):
+    client = stage.client()
+    (address, _), (_, second) = open_named(client, setting.url), open_named(client, "http://other.example")
+    port = address[1]
+    for host in [f"{second.split(':')[0]}:{port}", f"x.localhost:{port}", second]:
+        assert get(address, host).startswith(b"HTTP/1.1 403 ")
+    assert not setting.requests
+
+
+def test_a_unix_socket_passes_cookies(stage, setting, tmp_path):
+    client = stage.client()
+    path = str(tmp_path / "site.sock")
+    tmp_path.chmod(0o700)
+    assert "name" not in client.call("front/open", {"site": {"url": setting.url}, "listen": path})["result"]
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: id=1\r\nConnection: close\r\n\r\n")
+        received = receive_all(connection)
+    assert b"Set-Cookie: id=1" in received and setting.requests[0].header("Cookie") == "id=1"
+
+
+@pytest.fixture
+def activation(tmp_path):
+    with contextlib.closing(ActivationWithFront(tmp_path)) as activation:
+        yield activation
+
+
+class ActivationWithFront(Activation):
+    """Also listens at a TCP port. `configure` writes the configuration."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.listeners["front"] = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listeners["front"].getsockname()[1]
+        (self.folder / ".config" / "watchword").mkdir(parents=True, mode=0o700)
+        self.close = self.end
+
+    def configure(self, text):
+        path = self.folder / ".config" / "watchword" / "config.toml"
+        path.write_text(text)
+        path.chmod(0o600)
+
+    def fetch(self, url):
+        return subprocess.run(
+            ["curl", "-sS", "--noproxy", "", "-x", f"http://127.0.0.1:{self.port}", url], capture_output=True, timeout=30)
+
+
+def test_a_program_that_connects_before_the_broker_starts_is_served(activation):
+    activation.configure(f'[front]\nproxy = "127.0.0.1:{activation.port}"\nhosts = ["127.0.0.1"]\n')
+    with contextlib.closing(ScriptedServer(lambda request: response(200, b"page"))) as server:
+        with socket.create_connection(("127.0.0.1", activation.port), timeout=30) as early:
+            early.sendall(f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            activation.start(("main", "front"), "broker:front")
+            assert activation.next()["READY"] == "1"
+            assert early.makefile("rb").read().endswith(b"\r\n\r\npage")
+        assert activation.fetch(server.url).stdout == b"page"
+        activation.process.terminate()
+        assert activation.process.wait(30) == 0
+        # The service manager still has the socket.
+        with socket.create_connection(("127.0.0.1", activation.port), timeout=30) as early:
+            early.sendall(f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            activation.process.communicate(timeout=30)
+            activation.start(("main", "front"), "broker:front")
+            assert early.makefile("rb").read().endswith(b"\r\n\r\npage")
+
+
+def test_a_socket_at_another_address_than_the_configured_one_is_not_used(activation):
+    activation.configure('[front]\nproxy = "127.0.0.1:1"\n')
+    activation.start(("main", "front"), "broker:front")
+    assert activation.next()["READY"] == "1"
+    activation.process.terminate()
+    errors = activation.process.communicate(timeout=30)[1]
+    assert f"the socket of the service manager is not used" in errors and f"127.0.0.1:{activation.port}" in errors
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.2"])
+def test_a_socket_that_others_could_reach_is_refused(activation, address):
+    activation.configure("")
+    activation.listeners["front"].close()
+    activation.listeners["front"] = socket.create_server((address, 0))
+    activation.start(("main", "front"), "broker:front")
+    errors = activation.process.communicate(timeout=30)[1]
+    assert activation.process.returncode != 0 and "does not listen on a TCP port of 127.0.0.1 or ::1" in errors
+
+
+def denial(reply):
+    error = reply.get("error", {})
+    return error.get("data", {}).get("kind"), error.get("message", "")
+
+
+def is_own(reply):
+    kind, text = denial(reply)
+    return kind == "denied" and "is a front of watchword" in text
+
+
+class House:
+    """A broker with a login in its session, a proxy of the configuration, and the front of a site with the login."""
+
+    def __init__(self, stage):
+        self.proxy = free_port()
+        self.broker = stage.configured(f'[front]\nproxy = "127.0.0.1:{self.proxy}"\nhosts = ["127.0.0.1"]\n')
+        self.server, password = stage.protected()
+        self.main = stage.client(broker=self.broker, answer=lambda challenge: password_answer("bob", password))
+        assert self.main.fetch(self.server.url)["result"]["status"] == 200
+        _, self.site = open_site(self.main, self.server.url)
+        self.seen = len(self.server.requests)
+
+    def check(self):
+        assert len(self.server.requests) == self.seen, "a request has reached the server"
+
+
+@pytest.fixture
+def house(stage):
+    return House(stage)
+
+
+@pytest.fixture(params=["main", "restricted"])
+def guest(request, stage, house):
+    """A client that must not use the login of the main socket's session, and one that may."""
+    if request.param == "main":
+        return house.main
+    path = os.path.join(os.path.dirname(house.broker.socket), "restricted.sock")
+    client = Client(path)
+    stage.clients.append(client)
+    return client
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "a.localhost", "0.0.0.0", "[::]", "[::1]", "[::ffff:127.0.0.1]",
+                                  "[::ffff:0.0.0.0]"])
+def test_nobody_reaches_a_front_through_the_broker(house, guest, host):
+    assert is_own(guest.fetch(f"http://{host}:{house.site}/"))
+    assert is_own(guest.fetch(house.server.url, proxy={"url": f"http://{host}:{house.proxy}"}))
+    assert is_own(guest.fetch("https://host.invalid/", proxy={"url": f"http://{host}:{house.proxy}"}))
+    assert is_own(guest.fetch(f"http://{host}:{house.proxy}/"))
+    house.check()
+
+
+def test_neither_a_redirect_nor_another_proxy_leads_to_a_front(stage, house, guest):
+    with contextlib.closing(ForwardProxy()) as relay:
+        assert is_own(guest.fetch(f"http://127.0.0.1:{house.site}/", proxy={"url": relay.url}))
+        assert relay.connections == 0
+    first = stage.server(lambda request: response(302, b"", f"Location: http://a.localhost:{house.site}/"))
+    assert is_own(guest.fetch(first.url))
+    house.check()
+
+
+def test_a_front_cannot_lead_to_a_front(stage, house):
+    _, text = denial(house.main.call("front/open", {"site": {"url": f"http://127.0.0.1:{house.site}"}}))
+    assert "is a front of watchword" in text
+
+
+def test_a_front_that_opens_later_is_not_reached_over_a_connection_from_before(stage, house):
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        answers = []
+
+        def serve():
+            connection, _ = listener.accept()
+            answers.append(connection)
+            connection.recv(1 << 16)
+            connection.sendall(response(200, b"page"))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        assert house.main.fetch(f"http://127.0.0.1:{port}/")["result"]["status"] == 200
+        thread.join(20)
+    assert "result" in house.main.call("front/open", {"site": {"url": house.server.url}, "listen": f"127.0.0.1:{port}"})
+    assert is_own(house.main.fetch(f"http://127.0.0.1:{port}/"))
+    for connection in answers:
+        connection.close()
+    house.check()
+
+
+@pytest.mark.parametrize("deny", [False, True])
+def test_a_pac_file_comes_neither_from_a_front_nor_from_a_denied_address(stage, deny):
+    port = free_port()
+    server = stage.server(lambda request: response(200, b'function FindProxyForURL(url, host) { return "DIRECT" }'))
+    place = f"x.localhost:{server.port}" if deny else f"a.localhost:{port}"
+    rule = f'[fetch]\ndeny = ["127.0.0.1:{server.port}"]\n' if deny else ""
+    broker = stage.configured(f'{rule}[proxy]\npac = "http://{place}/proxy.pac"\n[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["127.0.0.1"]\n')
+    reason = "does not allow fetches" if deny else "is a front of watchword"
+    wait_for(lambda: f"cannot fetch the PAC file http://{place}/proxy.pac" in broker.log and reason in broker.log)
+    assert not server.requests
+
+
+# The programs that have one socket open
+
+CONNECT = textwrap.dedent("""
+    import array, ctypes, os, socket, subprocess, sys, threading
+    one = socket.socket()
+    if sys.argv[3] == "share":
+        subprocess.Popen(["/usr/bin/sleep", "5"], pass_fds=[one.fileno()], stdout=subprocess.DEVNULL)
+    if len(sys.argv) > 4:
+        other = socket.socket(socket.AF_UNIX)
+        other.connect(sys.argv[4])
+        other.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [one.fileno()]))])
+        assert other.recv(1) == b"y"
+    def fetch():
+        one.settimeout(20)
+        one.connect(("127.0.0.1", int(sys.argv[1])))
+        one.sendall(f"GET {sys.argv[2]}/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        print(one.recv(1 << 16)[:12].decode())
+    def hide():
+        assert ctypes.CDLL(None).unshare(0x400) == 0
+        is_own.set()
+        is_closed.wait()
+        fetch()
+    is_own, is_closed = threading.Event(), threading.Event()
+    if sys.argv[3] == "thread":
+        thread = threading.Thread(target=hide)
+        thread.start()
+        is_own.wait()
+        os.close(one.fileno())
+        is_closed.set()
+        thread.join()
+    else:
+        fetch()
+""")
+
+
+@pytest.fixture
+def asking(stage):
+    """A broker that asks for consent, with a login in its session and a proxy; returns its port, the server and the agent."""
+    port = free_port()
+    broker = stage.configured(f'[sharing]\nsession = "ask"\n[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["127.0.0.1"]\n')
+    server, password = stage.protected()
+    agent = Consenter(broker.socket, allow="once")
+    stage.clients.append(agent)
+    place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
+    credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
+    assert "result" in agent.call("credential/store", {"protectionSpace": place, "credential": credential})
+    return port, server, agent
+
+
+def subjects(agent):
+    return [asked["requester"]["subject"] for asked in agent.asked]
+
+
+def connect(port, server, *more, before=(), share="no", **options):
+    command = [*before, "/usr/bin/python3", "-c", CONNECT, str(port), server.url, share, *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+    assert done.stdout.strip() == "HTTP/1.1 200", done
+    return done
+
+
+def slow_service(tmp_path):
+    """Takes a descriptor from another program, and keeps it."""
+    path = str(tmp_path / "service")
+    script = f"""
+import array, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind({path!r})
+listener.listen()
+print("ready", flush=True)
+other, _ = listener.accept()
+socket.recv_fds(other, 1, 1)
+other.sendall(b"y")
+sys.stdin.read()
+"""
+    service = subprocess.Popen(["/usr/bin/perl", "-e", 'exec @ARGV', "/usr/bin/env", "-i", sys.executable, "-c", script],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert service.stdout.readline() == b"ready\n"
+    return service, path
+
+
+@pytest.mark.parametrize("share", ["no", "thread"])
+def test_rule_g1_a_sandboxed_program_cannot_borrow_the_identity_of_a_service(asking, tmp_path, share):
+    """Also if only a thread with a descriptor table of its own has the socket open."""
+    port, server, agent = asking
+    connect(port, server)
+    assert subjects(agent)[-1].startswith("exe:/usr/bin/python3")
+    service, path = slow_service(tmp_path)
+    command, info = flatpak()
+    try:
+        connect(port, server, path, before=[*command, "--bind", str(tmp_path), str(tmp_path)], share=share, pass_fds=[info])
+    finally:
+        service.stdin.close()
+        service.wait(20)
+    assert subjects(agent)[-1] == "flatpak:org.example.Maps"
+
+
+def test_rule_g1_a_socket_that_two_programs_have_open_belongs_to_an_unknown_one(asking):
+    port, server, agent = asking
+    connect(port, server, share="share")
+    assert subjects(agent)[-1].startswith("unknown")
+
+
+def test_a_program_with_many_descriptors_does_not_keep_others_out(stage):
+    """Six hundred connections of a program with 19,000 descriptors."""
+    port = free_port()
+    server = stage.server(lambda request: response(200, b"page"))
+    broker = stage.configured(f'[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["127.0.0.1"]\n')
+    script = f"""
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (20000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+held = [open("/dev/null") for _ in range(19000)]
+connections = []
+for _ in range(600):
+    one = socket.socket()
+    one.setblocking(False)
+    one.connect_ex(("127.0.0.1", {port}))
+    connections.append(one)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+    before = broker.processor_seconds
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as many:
+        assert many.stdout.readline() == b"ready\n"
+        start = time.monotonic()
+        data = f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+        assert exchange(("127.0.0.1", port), data).endswith(b"page")
+        assert time.monotonic() - start < 5
+        assert broker.processor_seconds - before < 3
+        many.stdin.close()

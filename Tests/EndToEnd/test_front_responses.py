@@ -1,14 +1,23 @@
-"""Responses through fronts: interim ones, bodies that fail or arrive slowly, reason phrases, and failures of upstream proxies."""
+"""Responses through fronts: interim ones, bodies that fail or arrive slowly, reason phrases, failures of upstream proxies, and WebSocket."""
+import asyncio
 import contextlib
+import fcntl
+import os
 import socket
-import subprocess
+import struct
+import termios
 import threading
 import time
 
 import pytest
+import websockets
 
+from rig import kerberos, websocket
+from rig.bodies import eventually
 from rig.client import password_answer
-from rig.local_fronts import exchange, open_proxy, receive_all, receive_response
+from rig.fixtures import reachable_folder, running
+from rig.local_fronts import exchange, open_proxy, open_site, receive_all, receive_response
+from rig.ntlm import NtlmCheck
 from rig.scripted import ScriptedServer, response
 
 
@@ -86,20 +95,6 @@ def test_interim_responses_are_passed_on_at_once(stage, address):
         assert receive_response(connection)[1] == b"page"
 
 
-def test_a_program_of_http_1_0_gets_no_interim_response(stage, address):
-    server = Slow(lambda request: [b"HTTP/1.1 103 Hints\r\n\r\n" + response(200, b"page")])
-    server.more()
-    with asking(address, server, version="1.0") as connection:
-        assert receive(connection, b"page").startswith(b"HTTP/1.1 200 ")
-
-
-def test_a_100_of_the_origin_is_not_passed_on(stage, address):
-    server = Slow(lambda request: [b"HTTP/1.1 100 Continue\r\n\r\n", response(200, b"page")])
-    server.more(), server.more()
-    with asking(address, server) as connection:
-        assert receive_response(connection)[0].startswith(b"HTTP/1.1 200 ")
-
-
 @pytest.mark.parametrize("framing", ["Content-Length: 4", "Transfer-Encoding: chunked"])
 def test_a_slow_body_is_passed_on_as_it_arrives(stage, address, framing):
     parts = [b"a", b"bcd"] if "Length" in framing else [b"1\r\na\r\n", b"3\r\nbcd\r\n0\r\n\r\n"]
@@ -148,9 +143,228 @@ def test_the_end_of_an_authenticated_connection_is_the_end_of_the_programs(stage
     assert server.connections == 1 and [request.path for request in server.requests] == ["/one", "/last"]
 
 
-def test_a_login_by_ntlm_of_the_program_survives_other_requests(stage, ntlm, ntlm_users):
-    address, _ = open_proxy(stage.client())
-    done = subprocess.run(
-        ["curl", "-sS", "--noproxy", "", "-x", f"http://{address[0]}:{address[1]}", "--ntlm", "-u", f"TESTDOM\\alice:{ntlm_users['alice']}",
-         ntlm.url + "/a", ntlm.url + "/b"], capture_output=True, timeout=30)
-    assert done.stdout == b"hello TESTDOM\\alice\n" * 2, done
+HANDSHAKE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+
+
+@pytest.fixture
+def echo():
+    with running(websocket.Echo()) as server:
+        yield server
+
+
+@pytest.fixture(params=["http", "https"])
+def site(request, echo, account, tls):
+    with reachable_folder("websocket") as folder:
+        with running(websocket.nginx(folder, echo.port, *account, tls=tls if request.param == "https" else None)) as server:
+            server.url = f"{request.param}://localhost:{server.port}"
+            yield server
+
+
+def talk(url, *messages, **more):
+    async def run():
+        # The library waits without a limit until the server has closed the connection.
+        async with websockets.connect(url, max_size=1 << 24, close_timeout=None, **more) as connection:
+            answers = []
+            for message in messages:
+                await connection.send(message)
+                answers.append(await connection.recv())
+            return answers
+
+    return asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_the_broker_logs_in_for_a_websocket(stage, echo, site, account, tls):
+    client = stage.agent(password_answer(*account), stage.broker("--ca-file", str(tls / "ca.pem")))
+    host, port = open_site(client, site.url)
+    large = os.urandom(3 << 20)
+    for _ in range(2):
+        assert talk(f"ws://{host}:{port}/private/chat?room=1", "hello", large, "end") == ["hello", large, "bye"]
+    assert len(client.asked) == 1 and echo.paths == ["/private/chat?room=1"] * 2
+    lines = [line.split()[:3] for line in site.wait_for_log("101", times=2).splitlines()]
+    assert lines == [["401", "-", "/private/chat?room=1"], *[["101", account[0], "/private/chat?room=1"]] * 2]
+    eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfers have ended")
+
+
+def test_bytes_that_follow_the_handshake_at_once_are_passed_on(stage, echo):
+    client = stage.client()
+    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    frame = b"\x81\x82\0\0\0\0hi"
+    with socket.create_connection((host, port), timeout=20) as connection:
+        connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}:{port}\r\n{HANDSHAKE}\r\n".encode() + frame)
+        received = b""
+        while not received.endswith(b"\x81\x02hi"):
+            part = connection.recv(1 << 16)
+            assert part, received
+            received += part
+    head = received.split(b"\r\n\r\n")[0].decode().split("\r\n")
+    assert head[0] == "HTTP/1.1 101 Switching Protocols" and "Upgrade: websocket" in head and "Connection: Upgrade" in head
+
+
+def test_the_end_of_one_side_is_the_end_of_the_other(stage, echo):
+    client = stage.client()
+    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    with socket.create_connection((host, port), timeout=20) as connection:
+        connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}:{port}\r\n{HANDSHAKE}\r\n".encode())
+        assert receive_response(connection)[0].startswith(b"HTTP/1.1 101 ")
+        assert client.call("server/status", {})["result"]["engine"]["running"] == 1
+    eventually(lambda: client.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfer has ended")
+
+
+@contextlib.contextmanager
+def switching(data):
+    """Yields the port of a server that switches, sends `data`, and shuts down its side, and the list of what it then receives."""
+    received = []
+
+    def serve():
+        connection, _ = listener.accept()
+        with connection:
+            while not (head := connection.recv(1 << 16)).endswith(b"\r\n\r\n"):
+                assert head
+            connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + data)
+            connection.shutdown(socket.SHUT_WR)
+            received.append(connection.recv(1 << 16))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(20)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listener.getsockname()[1], received
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("size", [0, 5, 8 << 20])
+def test_the_end_of_the_server_ends_the_connection_of_the_program(stage, size):
+    """The program, which has not closed its side, gets all bytes before the end, also if it reads late."""
+    data = os.urandom(size)
+    with switching(data) as (port, received):
+        host, own = open_site(stage.client(), f"http://127.0.0.1:{port}")
+        with socket.create_connection((host, own), timeout=20) as connection:
+            connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}:{own}\r\n{HANDSHAKE}\r\n".encode())
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += connection.recv(1)
+            # Until the buffers between both are full.
+            waited = eventually(lambda: size < 1 << 20 or is_full(connection), "the program has unread bytes")
+            assert head.startswith(b"HTTP/1.1 101 ") and waited
+            body = bytearray()
+            while part := connection.recv(1 << 16):
+                body += part
+            assert bytes(body) == data
+            eventually(lambda: received == [b""], "the connection to the server is closed")
+
+
+def is_full(connection):
+    """Whether the number of bytes that can be read does not grow any more."""
+    def count():
+        return struct.unpack("i", fcntl.ioctl(connection, termios.FIONREAD, b"\0" * 4))[0]
+    before = count()
+    time.sleep(0.3)
+    return before > 0 and count() == before
+
+
+def test_a_server_that_does_not_switch_gives_an_ordinary_response(stage):
+    server = stage.server(lambda request: response(200, b"page"))
+    client = stage.client()
+    host, port = open_site(client, server.url)
+    own = f"Host: {host}:{port}\r\n"
+    with socket.create_connection((host, port), timeout=20) as connection:
+        for fields in [HANDSHAKE, ""]:
+            connection.sendall(f"GET /x HTTP/1.1\r\n{own}{fields}\r\n".encode())
+            head, body = receive_response(connection)
+            assert head.startswith(b"HTTP/1.1 200 ") and body == b"page"
+    asked = server.requests[0]
+    assert (asked.method, asked.header("Upgrade"), asked.header("Connection")) == ("GET", "websocket", "Upgrade")
+    assert asked.header("Transfer-Encoding") is None and asked.header("Content-Length") is None and asked.header("Expect") is None
+    assert server.requests[1].header("Upgrade") is None
+
+
+def test_a_web_page_cannot_open_a_websocket(stage, echo):
+    """Browsers send no Sec-Fetch-Site with it that would tell."""
+    client = stage.client()
+    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    with pytest.raises(websockets.exceptions.InvalidStatusCode, match="403"):
+        talk(f"ws://{host}:{port}/x", "hello", origin="http://evil.example")
+    assert echo.paths == []
+
+
+def test_a_body_before_another_protocol_is_not_taken_for_it(stage):
+    server = stage.server(lambda request: response(200, request.body))
+    client = stage.client()
+    host, port = open_site(client, server.url)
+    with socket.create_connection((host, port), timeout=20) as connection:
+        connection.sendall(f"POST /x HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 4\r\n{HANDSHAKE}\r\nbody".encode())
+        assert receive_response(connection)[1] == b"body"
+    assert server.requests[0].header("Upgrade") is None
+
+
+class Switching(ScriptedServer):
+    """Repeats all bytes after its 101."""
+
+    def _respond(self, connection, request, early):
+        answer = self.handler(request)
+        connection.sendall(answer)
+        if not answer.startswith(b"HTTP/1.1 101 "):
+            return False
+        connection.sendall(early)
+        while data := connection.recv(1 << 16):
+            connection.sendall(data)
+        return True
+
+
+SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+NTLM = '[schemes]\nntlm = ["127.0.0.1", "localhost"]\n'
+
+
+def logged_in(stage, ntlm_users, text, *options):
+    return stage.agent(password_answer("TESTDOM\\alice", ntlm_users["alice"]), stage.configured(text, *options))
+
+
+def repeats(address, line):
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(f"GET {line} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n{HANDSHAKE}\r\n".encode())
+        head, _ = receive_response(connection)
+        assert head.startswith(b"HTTP/1.1 101 "), head
+        for text in [b"hello", b"again"]:
+            connection.sendall(text)
+            assert connection.recv(100) == text
+
+
+@pytest.mark.parametrize("place", ["server", "proxy"])
+def test_bytes_pass_after_a_login_by_ntlm(stage, tmp_path, ntlm_users, place):
+    one = Switching(NtlmCheck(tmp_path, ntlm_users, proxy=place == "proxy", handler=lambda request: SWITCH))
+    client = logged_in(stage, ntlm_users, NTLM + (f'[proxy]\nurl = "{one.url}"\n' if place == "proxy" else ""))
+    address = open_proxy(client)[0] if place == "proxy" else open_site(client, one.url)
+    for _ in range(2):
+        repeats(address, "http://server.example/x" if place == "proxy" else "/x")
+    assert len(one.handler.served) == 2
+
+
+def test_a_refusal_after_a_login_by_ntlm_ends_the_request(stage, tmp_path, ntlm_users):
+    server = Switching(NtlmCheck(tmp_path, ntlm_users, handler=lambda request: response(403, b"no chat")))
+    address = open_site(logged_in(stage, ntlm_users, NTLM), server.url)
+    fields = HANDSHAKE.replace("Connection: Upgrade", "Connection: Upgrade, close")
+    received = exchange(address, f"GET /x HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n{fields}\r\n".encode())
+    assert received.startswith(b"HTTP/1.1 403 ") and received.endswith(b"no chat")
+
+
+def test_bytes_pass_after_a_login_by_ntlm_at_a_proxy_of_a_tunnel(stage, echo, ntlm_proxy, ntlm_users, account, tls):
+    with reachable_folder("websocket") as folder:
+        site = websocket.nginx(folder, echo.port, *account, tls=tls)
+        client = logged_in(
+            stage, ntlm_users, f'{NTLM}[proxy]\nurl = "{ntlm_proxy.url}"\nexcept = []\n', "--ca-file", str(tls / "ca.pem"))
+        host, port = open_site(client, f"https://localhost:{site.port}")
+        for _ in range(2):
+            assert talk(f"ws://{host}:{port}/chat", "hello", "end") == ["hello", "bye"]
+        site.stop()
+
+
+def test_bytes_pass_after_a_login_by_kerberos(stage, echo, realm, kerberos_users, tls):
+    with reachable_folder("gssapi-websocket") as folder:
+        site = kerberos.GssapiApache(folder, realm, tls, websocket=echo.port)
+        broker = stage.configured('[schemes]\nnegotiate = ["localhost"]\n', environment=realm.log_in("alice", kerberos_users["alice"]))
+        host, port = open_site(stage.client(broker=broker), site.url)
+        for _ in range(2):
+            assert talk(f"ws://{host}:{port}/kerberos/chat", "hello", "end") == ["hello", "bye"]
+        assert echo.paths == ["/chat"] * 2
+        site.stop()

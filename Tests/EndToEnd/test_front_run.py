@@ -1,18 +1,33 @@
-"""`watchword run`: unchanged programs whose requests go through the broker."""
+"""`watchword run` and `watchword serve`: unchanged programs whose requests go through the broker, also as a job of an interactive shell;
+sites at ports and sockets; and the pages about unchanged programs."""
+import contextlib
+import hashlib
 import os
+import pathlib
+import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import urllib.parse
 
 import pytest
 
+from rig import audit, browser, field_servers
 from rig.bodies import eventually
-from rig.broker import program
+from rig.broker import ROOT, program
 from rig.client import password_answer
+from rig.depots import nginx_depot
+from rig.fixtures import reachable_folder, running
+from rig.forwarding import ForwardProxy
+from rig.keyring import description
 from rig.local_fronts import exchange, run
+from rig.ntlm import NtlmCheck
 from rig.scripted import response
-from rig.servers import free_port
+from rig.servers import find, free_port
+from rig.subjects import Consenter
+from rig.terminal import Shell, Terminal
 
 
 def test_curl_logs_in_to_a_server_without_knowing_the_password(stage):
@@ -39,20 +54,14 @@ def test_a_descendant_whose_parent_has_ended_needs_no_token(stage, tmp_path):
     assert (tmp_path / "page").read_bytes() == b"page"
 
 
-def test_the_end_of_an_adopted_process_is_not_that_of_the_program(stage):
-    assert run(stage.broker(), "sh", "-c", "setsid -f sh -c 'sleep 0.1; exit 3'; sleep 0.5; exit 7").returncode == 7
-
-
 @pytest.mark.parametrize("command, code", [
-    (["true"], 0), (["sh", "-c", "exit 7"], 7), (["/nonexistent/program"], 127), (["/etc/passwd"], 126)])
+    (["true"], 0), (["/nonexistent/program"], 127), (["/etc/passwd"], 126), (["sh", "-c", "kill -SEGV $$"], -signal.SIGSEGV),
+    # The end of an adopted process is not that of the program.
+    (["sh", "-c", "setsid -f sh -c 'sleep 0.1; exit 3'; sleep 0.5; exit 7"], 7)])
 def test_the_exit_code_is_that_of_the_program(stage, command, code):
     done = run(stage.broker(), *command)
     assert done.returncode == code
     assert (b"cannot run" in done.stderr) == (code > 100), done.stderr
-
-
-def test_a_program_that_a_signal_ends(stage):
-    assert run(stage.broker(), "sh", "-c", "kill -SEGV $$").returncode == -signal.SIGSEGV
 
 
 def test_signals_of_other_processes_reach_the_program(stage):
@@ -71,13 +80,6 @@ def test_the_front_ends_with_the_program(stage):
     run(broker, "true")
     client = stage.client(broker=broker)
     eventually(lambda: client.call("front/list", {})["result"]["fronts"] == [], "the front is closed")
-
-
-def test_without_a_broker_the_reason_is_shown(tmp_path):
-    done = subprocess.run(
-        [program("watchword"), "run", "--no-start", "--socket", str(tmp_path / "none.sock"), "--", "true"], capture_output=True,
-        timeout=20)
-    assert done.returncode == 2 and b"no broker listens" in done.stderr
 
 
 def test_a_large_upload_and_download(stage, tmp_path):
@@ -208,3 +210,321 @@ def test_a_front_has_its_port_at_both_loopback_addresses(stage, listening):
     assert "result" in client.call("front/close", {"frontId": result["frontId"]})
     for family in [socket.AF_INET, socket.AF_INET6]:
         listen(port, family).close()
+
+
+SCRIPT = """
+import collections, os, signal, sys
+counts = collections.Counter()
+def count(number, frame):
+    counts[number] += 1
+    print(f"<{signal.Signals(number).name} {counts[number]}>", flush=True)
+for number in [signal.SIGINT, signal.SIGTERM]:
+    signal.signal(number, count)
+print(f"<ready {os.getppid()}>", flush=True)
+for line in sys.stdin:
+    print(f"<read {line.strip()}>", flush=True)
+    if line == "stop\\n":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if line == "end\\n":
+        sys.exit(7)
+"""
+
+
+@pytest.fixture
+def shell(stage, tmp_path):
+    """An interactive shell. `shell.start(suffix)` runs the script as a job, and returns the process of `watchword run`."""
+    broker = stage.broker()
+    (tmp_path / "script.py").write_text(SCRIPT)
+    environment = {**os.environ, "HOME": str(broker.home), "PS1": "$ ", "TERM": "dumb", "HISTFILE": ""}
+    terminal = Terminal("/bin/bash", "--norc", "--noprofile", "-i", environment=environment)
+    command = [program("watchword"), "run", "--socket", broker.socket, "--", sys.executable, "-u", str(tmp_path / "script.py")]
+
+    def start(suffix=""):
+        terminal.type(f"{shlex.join(command)} {suffix}\n")
+        terminal.expect("<ready ")
+        terminal.expect(">\r\n")
+        return int(re.search(rb"<ready (\d+)>", terminal.shown)[1])
+
+    terminal.start = start
+    yield terminal
+    terminal.type("\nexit\n")
+    terminal.end()
+
+
+def end(shell):
+    """Ends the script, and expects its exit code at the shell."""
+    shell.type("end\n")
+    shell.expect("<read end>")
+    shell.type("echo code=$?.\n")
+    shell.expect("code=7.")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_by_the_terminal_or_to_the_job_reaches_the_program_once(shell, name):
+    job = shell.start()
+    if name == "SIGINT":
+        shell.type("\x03")
+    else:
+        os.killpg(job, signal.SIGTERM)
+    shell.expect(f"<{name} 1>")
+    end(shell)
+    assert f"<{name} 2>".encode() not in shell.shown
+
+
+@pytest.mark.parametrize("keys", ["\x1a", "stop\n"], ids=["by the terminal", "by itself"])
+def test_a_stopped_program_stops_the_job(shell, keys):
+    shell.start()
+    shell.type(keys)
+    shell.expect("Stopped")
+    shell.type("echo the-$((40 + 2))-shell\n")
+    shell.expect("the-42-shell")
+    shell.type("fg\n")
+    shell.type("again\n")
+    shell.expect("<read again>")
+    end(shell)
+
+
+def test_a_program_in_the_background_reads_after_it_is_brought_to_the_foreground(shell):
+    shell.start("&")
+    shell.type("echo the-$((40 + 2))-shell\n")
+    shell.expect("the-42-shell")
+    shell.type("fg\n")
+    shell.type("again\n")
+    shell.expect("<read again>")
+    end(shell)
+
+
+@pytest.fixture
+def sites(stage, gnome):
+    """Two sites with logins in the keyring; each has a host of its own."""
+    found = []
+    for host in ["127.0.0.1", "localhost"]:
+        server, password = stage.protected(body=host.encode())
+        gnome.put(password, **{**description(server), "server": host})
+        found.append((server, f"http://{host}:{server.port}"))
+    return stage.broker(environment=gnome.for_broker), found
+
+
+@contextlib.contextmanager
+def serving(broker, *arguments):
+    """Runs the command; yields its terminal and the addresses that it prints."""
+    terminal = Shell(broker).at_terminal("serve", *arguments)
+    terminal.expect("Press Ctrl-C to stop.")
+    yield terminal, re.findall(r"Serving \S+ at (?:the socket )?(\S+?)\r?\n", terminal.shown.decode())
+    terminal.type("\x03")
+    assert terminal.end() == 0
+
+
+def curl(*arguments):
+    done = subprocess.run(["curl", "-sS", "-w", " %{http_code}", *arguments], capture_output=True, text=True, timeout=30)
+    return done.stdout
+
+
+def test_each_site_has_a_port_of_its_own(sites):
+    broker, ((first, one), (second, two)) = sites
+    with serving(broker, one, two) as (_, addresses):
+        assert len(set(addresses)) == 2
+        assert [curl(f"{address}/x") for address in addresses] == ["127.0.0.1 200", "localhost 200"]
+        assert len(first.requests) == len(second.requests) == 2, "without and with the login"
+    eventually(lambda: curl(f"{addresses[0]}/x").endswith(" 000"), "the broker closes the ports")
+
+
+def test_each_site_has_a_socket_in_the_folder(sites, tmp_path):
+    broker, ((first, one), (second, two)) = sites
+    options = ["--restricted", "--path", "/x", "--field", "x-mine", "--budget", "2", "--listen", f"{tmp_path}/"]
+    ask = lambda address, path: curl(  # noqa: E731
+        "--unix-socket", address, "-H", "X-Mine: 1", "-H", "X-Other: 1", f"http://localhost{path}").split()[-1]
+    with serving(broker, *options, one, two) as (_, addresses):
+        assert addresses == [f"{tmp_path}/127.0.0.1.sock", f"{tmp_path}/localhost.sock"]
+        # The limits apply to each.
+        assert [ask(addresses[0], path) for path in ["/x", "/y", "/x", "/x"]] == ["200", "403", "200", "429"]
+        assert [ask(addresses[1], path) for path in ["/x", "/y"]] == ["200", "403"]
+    requests = first.requests + second.requests
+    assert {(request.path, request.header("X-Mine"), request.header("X-Other")) for request in requests} == {("/x", "1", None)}
+    eventually(lambda: audit.kinds(broker).count("frontRequest") == 6, "all requests are recorded")
+    assert {event["origin"] for event in audit.events(broker) if event["kind"] == "frontRequest"} == {one, two}
+    eventually(lambda: not list(tmp_path.glob("*.sock")), "the broker removes the sockets")
+
+
+@pytest.mark.parametrize("arguments, text", [
+    (["--listen", "127.0.0.1:4711", "http://a", "http://b"], "several sites need a folder"),
+    (["--listen", "/tmp/", "http://a:1", "http://a:2"], "the same host"),
+    (["--listen", "sites/", "http://a"], "--listen"),
+    (["--listen", "/tmp/", "http://a", "b"], "must start with http"),
+    ([], "Missing expected argument")], ids=["port", "host", "relative", "URL", "none"])
+def test_sites_that_cannot_be_served_together(stage, arguments, text):
+    done = Shell(stage.broker()).run("serve", *arguments)
+    assert done.returncode == 64 and text in done.stderr.decode()
+
+
+def test_no_site_is_served_if_one_cannot_be(sites, tmp_path):
+    broker, ((_, one), _) = sites
+    done = Shell(broker).run("serve", "--listen", f"{tmp_path}/", one, "http://127.0.0.9:1/path")
+    assert done.returncode != 0 and "no path" in done.stderr.decode()
+    eventually(lambda: not list(tmp_path.glob("*.sock")), "the broker removes the first socket")
+
+
+# Consent of its own
+
+@pytest.mark.parametrize("allow, times", [("once", 2), ("session", 1), ("no", 1)])
+def test_an_agent_is_asked_before_a_stored_login_is_used(stage, sites, allow, times):
+    broker, ((server, url), _) = sites
+    agent = Consenter(broker.socket, allow)
+    with serving(broker, "--restricted", "--ask", url) as (terminal, (address,)):
+        assert b"no agent is running" not in terminal.shown
+        statuses = [curl(f"{address}/x").split()[-1] for _ in range(2)]
+    assert statuses == (["401"] * 2 if allow == "no" else ["200"] * 2)
+    assert {asked["requester"]["subject"] for asked in agent.asked} == {f"front:{url}"} and len(agent.asked) == times
+    logins = [request for request in server.requests if request.authorization]
+    assert len(logins) == (0 if allow == "no" else 2)
+    # The consent is not that of the program that has opened the front, nor of another front.
+    if allow == "session":
+        agent.allow = "no"
+        with serving(broker, "--restricted", "--ask", url.replace("127.0.0.1", "localhost")) as (_, (address,)):
+            assert curl(f"{address}/x").split()[-1] == "401"
+            listed = stage.client(broker=broker).call("grant/list")["result"]["grants"]
+            allowed = [(one["subject"]["id"], one["allow"]) for one in listed if one["allow"] != "no"]
+            assert allowed == [(f"front:{url}", "session")]
+    agent.close()
+
+
+def test_without_an_agent_no_stored_login_is_used(sites):
+    broker, ((server, url), _) = sites
+    with serving(broker, "--restricted", "--ask", url) as (terminal, (address,)):
+        assert b"no agent is running" in terminal.shown
+        assert curl(f"{address}/x").split()[-1] == "401" and not any(request.authorization for request in server.requests)
+
+
+def test_a_front_of_the_configuration_can_ask(stage, gnome, sites, tmp_path):
+    _, ((server, url), _) = sites
+    broker = stage.configured(
+        f'[[front.site]]\nlisten = "{tmp_path}/site.sock"\nurl = "{url}"\nrestricted = true\nconsent = "ask"\n', environment=gnome.for_broker)
+    agent = Consenter(broker.socket, "session")
+    assert curl("--unix-socket", f"{tmp_path}/site.sock", "http://localhost/x").split()[-1] == "200"
+    assert [asked["requester"]["subject"] for asked in agent.asked] == [f"front:{url}"]
+    agent.close()
+
+
+def test_consent_needs_a_restricted_front(stage):
+    done = Shell(stage.broker()).run("serve", "--ask", "http://a")
+    assert done.returncode == 64 and "--ask needs --restricted" in done.stderr.decode()
+    client = stage.client()
+    for site in [{"consent": "ask"}, {"restricted": True, "consent": "always"}, {"restricted": True, "consent": True}]:
+        error = client.call("front/open", {"site": {"url": "http://a", **site}, "listen": "127.0.0.1:0"})["error"]
+        assert error["data"]["kind"] == "invalidParams" and "consent" in error["data"]["detail"]
+    assert not client.call("front/list")["result"]["fronts"]
+
+
+PAGES = ROOT / "contrib/docs/programs"
+#: The file that the commands of a page leave, or the text that they print.
+RESULTS = {
+    "apt": "hello_1.0_all.deb", "browsers": "<title>the page", "curl": "report.pdf", "docker": "demo/manifest.json",
+    "git": "project/.git/HEAD", "java": "the page", "npm": "node_modules/left-pad/package.json", "pip": "requests-1.0-py3-none-any.whl",
+    "wget": "report.pdf"}
+PROGRAM = """import java.net.*;
+class Program { public static void main(String[] a) throws Exception { new URL("http://intranet.example/page.txt").openStream().transferTo(System.out); } }
+"""
+
+
+def commands(page):
+    blocks = re.findall(r"^```sh\n(.*?)^```", (PAGES / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
+    return [line for block in blocks for line in block.splitlines() if line.startswith("watchword run ")]
+
+
+@pytest.fixture(scope="module")
+def depot():
+    with reachable_folder("pages") as folder, running(nginx_depot(folder, "intranet.example")) as server:
+        depot = server.depot
+        for name in ["report.pdf", "index.html"]:
+            (depot.folder / name).write_text(browser.PAGE)
+        depot.python_package("requests")
+        depot.npm_package("left-pad")
+        image = folder / "hello"
+        (image / "DEBIAN").mkdir(parents=True)
+        control = "Package: hello\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@x.example>\nDescription: x\n"
+        (image / "DEBIAN" / "control").write_text(control)
+        subprocess.run(["dpkg-deb", "--build", image, depot.folder / "deb" / "hello.deb"], check=True, capture_output=True)
+        content = (depot.folder / "deb" / "hello.deb").read_bytes()
+        (depot.folder / "deb" / "Packages").write_text(
+            f"{control}Filename: ./hello.deb\nSize: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\n")
+        depot.publish()
+        yield server
+
+
+@pytest.fixture(scope="module")
+def images():
+    with reachable_folder("page-registry") as folder, running(field_servers.open_registry(folder)) as server:
+        image = field_servers.Image(folder / "image", size=1000)
+        subprocess.run(["sh", "-c", image.push_and_pull(f"127.0.0.1:{server.port}/demo:latest", folder / "back")], check=True)
+        yield server
+
+
+def settings(folder):
+    """The configuration of the programs, by which they fetch from the hosts of the documents without TLS."""
+    (folder / "apt").mkdir()
+    (folder / "apt" / "sources.list").write_text("deb [trusted=yes] http://intranet.example/deb ./\n")
+    for name in ["state/lists/partial", "cache/archives/partial"]:
+        (folder / "apt" / name).mkdir(parents=True)
+    (folder / "apt.conf").write_text(
+        f'Dir::Etc::sourcelist "{folder}/apt/sources.list"; Dir::Etc::sourceparts "-"; Dir::State "{folder}/apt/state";\n'
+        f'Dir::Cache "{folder}/apt/cache"; Acquire::Retries "0"; APT::Sandbox::User "root";\n')
+    (folder / ".config" / "containers").mkdir(parents=True)
+    (folder / ".config" / "containers" / "registries.conf").write_text('[[registry]]\nlocation = "registry.example"\ninsecure = true\n')
+    (folder / "bin").mkdir()
+    visit = browser.command("http://intranet.example/", folder / "profile").replace(find("chromium"), f"{find('chromium')} \"$@\"")
+    for name, text in {"chromium": visit, "watchword": f"exec {os.path.realpath(program('watchword'))} \"$@\""}.items():
+        (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / "bin" / name).chmod(0o755)
+    return {
+        "PATH": f"{folder}/bin:{os.environ['PATH']}", "HOME": str(folder), "APT_CONFIG": f"{folder}/apt.conf",
+        "PIP_INDEX_URL": "http://intranet.example/simple", "PIP_TRUSTED_HOST": "intranet.example", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "npm_config_registry": "http://intranet.example/", "npm_config_audit": "false", "npm_config_update_notifier": "false",
+        "GIT_TERMINAL_PROMPT": "0"}
+
+
+def before(page, folder, work):
+    """Supplies the files that the commands of a page need."""
+    if page == "java":
+        (folder / "Program.java").write_text(PROGRAM)
+        for command in [["javac", "-d", work, folder / "Program.java"], ["jar", "cfe", "program.jar", "Program", "Program.class"]]:
+            subprocess.run([str(word) for word in command], cwd=work, check=True, capture_output=True)
+
+
+@pytest.mark.tier3("nine programs, most of which test_front_programs.py starts, too")
+@pytest.mark.parametrize("page", RESULTS)
+def test_the_commands_of_a_page(page, stage, depot, images, tmp_path):
+    password = stage.secret()
+
+    def redirect(request):
+        """All names are those of servers here."""
+        url = urllib.parse.urlsplit(request.target)
+        port = images.port if url.hostname == "registry.example" else depot.port
+        request.target = url._replace(netloc=f"127.0.0.1:{port}").geturl()
+
+    check = NtlmCheck(tmp_path, {"alice": password}, proxy=True, handler=redirect)
+    proxy = stage.server(ForwardProxy(lambda request: response(403) if request.method == "CONNECT" else check(request)))
+    broker = stage.configured(f'[proxy]\nurl = "{proxy.url}"\n[schemes]\nntlm = ["127.0.0.1"]\n')
+    asked = stage.agent(password_answer("alice", password, domain="TESTDOM"), broker).asked
+    work = tmp_path / "work"
+    work.mkdir()
+    environment = settings(tmp_path) | {"WATCHWORD_SOCKET": broker.socket}
+    before(page, tmp_path, work)
+    listed = commands(page)
+    if page == "apt":  # the last command fills the lists, which the first one needs
+        listed.reverse()
+    done = subprocess.run(
+        ["sh", "-e", "-c", "\n".join(listed)], cwd=work, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done
+    assert RESULTS[page] in done.stdout or (pathlib.Path(work) / RESULTS[page]).exists(), done
+    assert len(asked) == 1 and check.served, "all requests go through the proxy"
+
+
+def test_every_page_is_listed_and_run():
+    assert sorted(RESULTS) == sorted(path.stem for path in PAGES.iterdir()) and all(commands(page) for page in RESULTS)
+    overview = (ROOT / "contrib/docs/unchanged-programs.md").read_text()
+    assert [page for page in RESULTS if f"programs/{page}.md" not in overview] == []
+
+
+@pytest.mark.parametrize("page", RESULTS)
+def test_a_page_is_short(page):
+    assert len((PAGES / f"{page}.md").read_text().split()) <= 300

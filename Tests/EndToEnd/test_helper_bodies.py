@@ -1,15 +1,24 @@
-"""The request bodies that the helper sends, and where it writes response bodies."""
+"""The request bodies that the helper sends, where it writes response bodies, and what is left when the helper, the server or the broker ends
+at random moments of a transfer, or the disk is full."""
+import contextlib
 import email
+import hashlib
 import json
 import os
+import random
 import signal
+import socket
+import struct
 import subprocess
 import threading
+import time
 
 import pytest
 
+from rig import faults
 from rig.bodies import eventually
-from rig.scripted import ScriptedServer, response
+from rig.broker import Broker, program
+from rig.scripted import Request, ScriptedServer, head_from, response
 
 
 class Stuck(ScriptedServer):
@@ -47,13 +56,6 @@ def test_standard_input_is_for_all_urls(shell, echo):
     assert [parts(request)[0].get_payload() for request in echo.requests[2:]] == ["piped"] * 2
 
 
-def test_invalid_text_is_refused_and_not_changed(shell, echo, tmp_path):
-    for arguments in [["-d", b"a\xffb"], ["-o", b"a\xffb"], ["-F", b"a=\xff"]]:
-        done = shell.run("fetch", *arguments, echo.url, cwd=tmp_path)
-        assert done.returncode == 2 and b"not UTF-8" in done.stderr
-    assert echo.requests == [] and not [path for path in tmp_path.iterdir() if path.is_file()]
-
-
 def test_a_file_that_reports_the_size_0(shell, echo):
     """Files of proc(5) report the size 0."""
     version = open("/proc/version", "rb").read()
@@ -73,17 +75,6 @@ def test_a_form_is_read_by_a_real_server(shell, httpbin, tmp_path):
     done = shell.run("fetch", "-F", "a=b c", "-F", f"f=@{tmp_path}/n.txt", f"http://127.0.0.1:{httpbin.port}/post")
     answer = json.loads(done.stdout)
     assert answer["form"] == {"a": "b c"} and answer["files"] == {"f": "note"}
-
-
-def test_a_form_keeps_its_boundary_with_a_type_of_the_command(shell, echo):
-    shell.run("fetch", "-H", "Content-Type: multipart/form-data; charset=utf-8", "-F", "a=b", echo.url)
-    assert [part.get_payload() for part in parts(echo.requests[0])] == ["b"]
-
-
-def test_a_form_is_sent_again_with_the_login(stage, shell):
-    server, password = stage.protected()
-    assert shell.run("fetch", "-u", f"bob:{password}", "-F", "a=b", server.url).stdout == b"welcome"
-    assert [parts(request)[0].get_payload() for request in server.requests][-1] == "b"
 
 
 # Larger than an inline body: sent through a connection of its own
@@ -156,3 +147,185 @@ def test_a_file_that_becomes_shorter_is_an_incomplete_body(stage, shell, tmp_pat
     output, errors = running.communicate(timeout=30)
     assert running.returncode == 26 and output == b"" and b"shorter" in errors, errors
     assert server.requests == []
+
+
+SIZE = 3 << 20
+BODY = random.Random(1).randbytes(SIZE)
+DIGEST = hashlib.sha256(BODY).digest()
+SECONDS = 0.4
+
+
+class Paced(ScriptedServer):
+    """Sends and receives bodies in steps that take `SECONDS` together, and can be ended in the middle of one."""
+
+    def __init__(self):
+        super().__init__(None)
+        self.whole, self.open = [], []
+
+    def _serve(self, connection, number):
+        with self.lock:
+            self.open.append(connection)
+        try:
+            with connection, connection.makefile("rb") as stream:
+                head = head_from(stream)
+                if not head:
+                    return
+                request = Request(number, head, b"")
+                if request.method == "PUT":
+                    self._take(connection, stream, int(request.header("Content-Length")))
+                else:
+                    connection.sendall(response(200, BODY, 'ETag: "v1"')[:-SIZE])
+                    for part in range(0, SIZE, SIZE // 40):
+                        connection.sendall(BODY[part:part + SIZE // 40])
+                        time.sleep(SECONDS / 40)
+        except OSError:
+            pass
+
+    def _take(self, connection, stream, length):
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body = b""
+        while len(body) < length and (part := stream.read(min(length - len(body), SIZE // 40))):
+            body += part
+            time.sleep(SECONDS / 40)
+        if len(body) == length:
+            self.whole.append(hashlib.sha256(body).digest())
+            connection.sendall(response(200, b"taken"))
+
+    def end(self):
+        """Resets all connections at once, like a process that is killed. A mere end would leave a sender, whose data nobody reads
+        or refuses, waiting for minutes."""
+        self.close()
+        with self.lock:
+            for connection in self.open:
+                with contextlib.suppress(OSError):
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    connection.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 2 MiB, which is less than the body."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with faults.small(folder, "2m"):
+        yield folder
+
+
+class Case:
+    """One transfer, and what ends it."""
+
+    def __init__(self, number, folder, random):
+        self.folder = folder / f"case{number}"
+        self.folder.mkdir()
+        self.way = ["down", "down on", "up"][number % 3]
+        self.cause = ["helper KILL", "helper TERM", "server", "broker KILL", "broker TERM"][number // 3 % 5]
+        self.delay = random.uniform(0, SECONDS * 1.2)
+        self.server = Paced()
+
+    def __repr__(self):
+        return f"{self.way}, {self.cause} after {self.delay:.3f} s"
+
+    def run(self, shared):
+        if not self.cause.startswith("broker"):
+            return self.transfer(shared)
+        (self.folder / "broker").mkdir()
+        broker = Broker(self.folder / "broker").start()
+        try:
+            return self.transfer(broker)
+        finally:
+            broker.kill()
+
+    def transfer(self, broker):
+        files = self.folder / "files"
+        files.mkdir()
+        (files / "f").write_bytes(b"as before")
+        (files / "source").write_bytes(BODY)
+        arguments = {"down": ["-o", "f"], "down on": ["-C", "-", "-o", "f"], "up": ["-o", "f", "-T", "source"]}[self.way]
+        process = subprocess.Popen(
+            [program("watchword"), "fetch", "--no-start", *arguments, f"{self.server.url}/x"],
+            env={**broker.environment, "WATCHWORD_SOCKET": broker.socket}, cwd=files,
+            start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(self.delay)
+        if self.cause == "server":
+            self.server.end()
+        else:
+            who, how = self.cause.split()
+            (process if who == "helper" else broker.process).send_signal(signal.Signals[f"SIG{how}"])
+        output, errors = process.communicate(timeout=30)
+        if self.cause.startswith("broker"):
+            broker.process.wait(30)
+        self.server.end()
+        self.check(files, process.returncode, errors)
+        return process.returncode
+
+    def check(self, files, code, errors):
+        wanted = b"taken" if self.way == "up" else BODY
+        found = (files / "f").read_bytes()
+        # The transfer may be complete before that.
+        assert found == (wanted if code == 0 else b"as before"), (self, code, len(found), errors)
+        assert set(self.server.whole) <= {DIGEST}, (self, "an incomplete body looked complete")
+        left = {path.name for path in files.iterdir()} - {"f", "source"}
+        if self.cause == "helper KILL":
+            assert {name for name in left if not name.startswith("f.")} == set(), (self, left)
+        elif self.way == "down on":
+            assert left <= {"f.part", "f.part.validator"}, (self, left)
+        elif self.way == "down" and self.cause != "server":
+            # A download that the helper's user or a lost broker ends can be resumed, because the server names its version.
+            assert left in (set(), {"f.part", "f.part.validator"}), (self, left)
+        else:
+            assert left == set(), (self, left)
+        if self.cause != "helper KILL" and (files / "f.part").exists():
+            part = (files / "f.part").read_bytes()
+            assert part == BODY[:len(part)], (self, len(part))
+        if code > 0:
+            assert errors.count(b"\n") == 1 + errors.count(b"resume with -C -") or code > 128, (self, code, errors)
+
+
+@pytest.mark.tier3("waits at fifty moments")
+def test_fifty_moments(stage, tmp_path):
+    """A file under its final name is complete, no file is left but one that can be resumed, and every failure has its status."""
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    source = random.Random(seed)
+    broker = stage.broker()
+    cases = [Case(number, tmp_path, source) for number in range(50)]
+    codes, failures = [], []
+
+    def run(some):
+        for case in some:
+            try:
+                codes.append(case.run(broker))
+            except Exception as problem:
+                failures.append((case, problem))
+
+    threads = [threading.Thread(target=run, args=(cases[first::4],)) for first in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, (seed, failures)
+    assert broker.process.poll() is None, broker.log[-3000:]
+    # On SIGTERM, the broker waits for bodies in progress.
+    assert sum(code != 0 for code in codes) > 15, codes
+
+
+def test_a_full_disk(stage, small_disk):
+    """The disk becomes full at any byte: the first, one in the middle, or one of the last."""
+    broker = stage.broker()
+    for free in [0, 5000, 1 << 20, 2 << 20]:
+        for more in [[], ["-C", "-"]]:
+            server = Paced()
+            (small_disk / "filler").write_bytes(bytes((2 << 20) - free - (64 << 10)) if free < 2 << 20 else b"")
+            done = subprocess.run(
+                [program("watchword"), "fetch", *more, "-o", "f", f"{server.url}/x"], env={**broker.environment, "WATCHWORD_SOCKET": broker.socket},
+                cwd=small_disk, capture_output=True, timeout=30, start_new_session=True)
+            server.end()
+            assert done.returncode == 23 and done.stderr.count(b"\n") == 1 + done.stderr.count(b"resume with -C -"), (free, more, done)
+            assert not (small_disk / "f").exists()
+            left = sorted(path.name for path in small_disk.iterdir() if path.name != "filler")
+            assert left == [] if not more else set(left) <= {"f.part", "f.part.validator"}, left
+            if left:
+                part = (small_disk / "f.part").read_bytes()
+                assert part == BODY[:len(part)]
+            for name in left:
+                (small_disk / name).unlink()

@@ -1,4 +1,4 @@
-"""The helper's output files: complete files, resumed downloads, retries, parallel downloads, and the progress bar."""
+"""The helper's output files: complete files, resumed and interrupted downloads, retries, parallel downloads, and the progress bar."""
 import contextlib
 import json
 import os
@@ -14,7 +14,7 @@ from rig.broker import program
 from rig.scripted import basic_server, response
 from rig.scripted_broker import OK, ScriptedBroker
 from rig.streams import StreamServer, UploadServer
-from test_helper_certificates import challenge
+from test_helper_tls import challenge
 
 
 def names(folder):
@@ -83,7 +83,6 @@ class Slow(Cut):
 
 # Retries
 
-
 def test_retries_and_their_delays(stage, shell):
     answers = [response(503, b"busy"), response(429, b"later", "Retry-After: 2"), response(200, b"there")]
     server = stage.server(lambda request: answers[len(server.requests) - 1])
@@ -131,7 +130,6 @@ def test_a_retry_does_not_repeat_the_question(stage, shell):
 
 # Resuming
 
-
 class Ranges:
     """A file in several versions, served with ranges (RFC 9110 section 14)."""
 
@@ -166,10 +164,11 @@ def resume(stage, shell, folder, handler, at="-"):
     return done, server
 
 
-def test_resuming_where_it_ended(stage, shell, tmp_path, begun):
-    done, server = resume(stage, shell, tmp_path, Ranges(begun))
-    assert done.returncode == 0, done
-    assert (tmp_path / "f").read_bytes() == begun and not list(tmp_path.glob("f.*"))
+@pytest.mark.parametrize("size", [1000, 600], ids=["the rest", "nothing more"])
+def test_resuming_where_it_ended(stage, shell, tmp_path, begun, size):
+    done, server = resume(stage, shell, tmp_path, Ranges(begun[:size]))
+    assert done.returncode == 0 and len(server.requests) == 1, done
+    assert (tmp_path / "f").read_bytes() == begun[:size] and not list(tmp_path.glob("f.*"))
     assert (server.requests[0].header("Range"), server.requests[0].header("If-Range")) == ("bytes=600-", '"v1"')
 
 
@@ -191,12 +190,6 @@ def test_a_server_that_ignores_if_range_causes_no_mixed_file(stage, shell, tmp_p
     done, server = resume(stage, shell, tmp_path, careless)
     assert done.returncode == 0 and (tmp_path / "f").read_bytes() == other.body
     assert [request.header("Range") for request in server.requests] == ["bytes=600-", None]
-
-
-def test_a_complete_partial_file_is_renamed(stage, shell, tmp_path, begun):
-    done, server = resume(stage, shell, tmp_path, Ranges(begun[:600]))
-    assert done.returncode == 0, done
-    assert (tmp_path / "f").read_bytes() == begun[:600] and len(server.requests) == 1
 
 
 def test_an_error_does_not_change_the_partial_file(stage, shell, tmp_path, begun):
@@ -234,7 +227,6 @@ def test_a_limited_rate_and_a_coding(stage, shell, httpbin):
 
 
 # Parallel downloads
-
 
 def test_parallel_fetches_run_at_the_same_time(stage, shell, tmp_path):
     servers = [stage.server(Slow(bytes([65 + index]) * 1000, at=500)) for index in range(5)]
@@ -291,7 +283,6 @@ def test_a_question_that_is_withdrawn_at_once_is_not_shown(tmp_path):
 
 # Progress bar
 
-
 def test_the_progress_bar_is_cleared_at_the_end(stage, shell, tmp_path):
     server = stage.server(Slow(b"x" * 900, at=450))
     terminal = shell.at_terminal("fetch", "-o", str(tmp_path / "f"), server.url + "/report.csv")
@@ -334,3 +325,45 @@ def test_no_bar_in_a_pipe_and_none_among_the_body(stage, shell):
 def test_silence(shell):
     assert shell.run("fetch", "-s", "http://127.0.0.1:1/").stderr == b""
     assert shell.run("fetch", "-sS", "http://127.0.0.1:1/").stderr.count(b"\n") == 1
+
+
+@pytest.fixture
+def out(tmp_path):
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out"
+
+
+def interrupted(stage, shell, folder, *options, headers=('ETag: "1"',), output=("-o", "{folder}/f"), path=""):
+    """Presses Ctrl-C after 600 of 1000 bytes. Returns what the helper prints."""
+    server = stage.server(Slow(bytes(range(250)) * 4, *headers, at=600))
+    terminal = shell.at_terminal("fetch", *[part.format(folder=folder) for part in output], *options, server.url + path)
+    assert server.has_begun.wait(30)
+    eventually(lambda: size_of_any(folder.glob("f.??????")) >= 600, "the bytes are not in the file")
+    terminal.type("\x03")
+    assert terminal.end() == 130
+    return terminal.shown
+
+
+@pytest.mark.parametrize("output", [("-o", "{folder}/f"), ("-O", "--output-dir", "{folder}")], ids=["-o", "-O"])
+def test_an_interrupted_download_is_resumed(stage, shell, out, output):
+    assert f"600 bytes are in {out}/f.part; resume with -C -".encode() in interrupted(stage, shell, out, output=output, path="/f")
+    assert names(out) == ["f.part", "f.part.validator"]
+    body = bytes(range(250)) * 4
+    server = stage.server(lambda request: response(206, body[600:], "Content-Range: bytes 600-999/1000", 'ETag: "1"'))
+    assert shell.run("fetch", "-C", "-", *[part.format(folder=out) for part in output], f"{server.url}/f").returncode == 0
+    assert (server.requests[0].header("Range"), server.requests[0].header("If-Range")) == ("bytes=600-", '"1"')
+    assert names(out) == ["f"] and (out / "f").read_bytes() == body
+
+
+@pytest.mark.parametrize("option, tag", [
+    ("--remove-on-error", 'ETag: "1"'), ("-i", 'ETag: "1"'), ("--compressed", 'ETag: "1"'), ("-L", 'ETag: W/"1"'), ("-d=x", 'ETag: "1"'),
+    ("-XPUT", 'ETag: "1"'), ("-L", f'ETag: "{5000 * "x"}"')], ids=range(7))
+def test_a_download_that_cannot_be_resumed_leaves_no_file(stage, shell, out, option, tag):
+    assert b"resume" not in interrupted(stage, shell, out, option, headers=[tag])
+    assert names(out) == []
+
+
+def test_a_partial_file_is_not_replaced(stage, shell, out):
+    (out / "f.part").write_bytes(b"older" * 200)
+    assert b"resume" not in interrupted(stage, shell, out)
+    assert names(out) == ["f.part"] and (out / "f.part").read_bytes() == b"older" * 200

@@ -1,6 +1,5 @@
 """The daemon as a process: its socket, its exit, and that its resources do not grow."""
 import os
-import shutil
 import signal
 import socket
 import stat
@@ -12,7 +11,7 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
 from rig.scripted import response
-from rig.subjects import let_others_reach
+from rig.subjects import AS_NOBODY, home_of_nobody, let_others_reach
 from rig.waiting import is_ready
 
 
@@ -148,7 +147,7 @@ def test_rule_a3_another_user_can_read_no_file_and_gets_no_reply(stage, tls_serv
 
     def seen():
         looked = subprocess.run(
-            ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-c", STRANGER,
+            [*AS_NOBODY, "/usr/bin/python3", "-c", STRANGER,
              broker.home.parent, broker.socket], capture_output=True, text=True, check=True)
         return looked.stdout.splitlines()
 
@@ -200,21 +199,14 @@ def test_memory_and_descriptors_do_not_grow(stage):
 def test_rule_m5_a_process_of_the_same_user_cannot_read_the_process(stage):
     """It cannot write a core file of it either, because the process is not dumpable (proc(5), /proc/pid)."""
     folder = stage.folder / "nobody"
-    folder.mkdir(mode=0o755)
-    let_others_reach(folder)
-    shutil.copy(program("watchwordd"), folder / "watchwordd")
-    (folder / "run").mkdir(mode=0o700)
-    for path in [folder, *folder.rglob("*")]:
-        os.chown(path, 65534, 65534)
-    demote = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-    environment = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "PATH": os.environ["PATH"]}
+    environment = home_of_nobody(folder, "watchwordd")
     with open(folder / "log", "wb") as log:
         broker = subprocess.Popen(
-            [*demote, folder / "watchwordd", "--socket", folder / "run" / "broker.sock"], env=environment, stdout=log, stderr=log)
+            [*AS_NOBODY, folder / "watchwordd", "--socket", folder / "run" / "broker.sock"], env=environment, stdout=log, stderr=log)
     try:
         eventually(lambda: (folder / "run" / "broker.sock").exists(), lambda: (folder / "log").read_text())
         for name in ("fd", "environ", "maps", "mem"):
-            looked = subprocess.run([*demote, "ls" if name == "fd" else "cat", f"/proc/{broker.pid}/{name}"], capture_output=True)
+            looked = subprocess.run([*AS_NOBODY, "ls" if name == "fd" else "cat", f"/proc/{broker.pid}/{name}"], capture_output=True)
             assert looked.returncode != 0 and b"Permission denied" in looked.stderr, (name, looked)
     finally:
         broker.kill()

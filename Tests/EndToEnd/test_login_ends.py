@@ -1,16 +1,27 @@
-"""Logins of which something ends early: the client, the session, the keyring, or the patience of the person."""
+"""Logins in a browser and on other devices while something else happens or ends: other programs, answers, locks, reloads, restarts, the
+client, the session, the keyring; and logins at real authorization servers."""
 import contextlib
+import json
 import os
 import signal
+import socket
+import subprocess
+import threading
 
 import pytest
 
-from rig import tiny_browser
+from rig import browser, leaks, tiny_browser
+from rig.authorization_server import ProtectedResource
 from rig.bodies import eventually
 from rig.broker import program
-from rig.client import Client
-from rig.login_sites import forgotten, logged_in, login_url, site  # noqa: F401
-from rig.oauth_answers import json_answer
+from rig.client import Client, password_answer
+from rig.login_sites import (  # noqa: F401
+    Site, client, failure, forgotten, held_login, log_in, logged_in, login_url, site, started, statuses, stranger)
+from rig.oauth_answers import dated, json_answer, redirect
+from rig.real_oauth import Glewlwyd, OIDCMock, TokenService
+from rig.servers import free_port
+from rig.subjects import Consenter
+from rig.terminal import Shell
 
 CLIENT = '[sharing]\nsession = "client"\n'
 PYTHON = os.path.realpath("/usr/bin/python3")
@@ -38,7 +49,6 @@ def used(site):
 
 
 # A renewal without a waiting fetch
-
 
 @pytest.mark.parametrize("sharing", ["", CLIENT], ids=["user", "client"])
 def test_a_client_that_leaves_during_a_renewal_leaves_the_login(stage, site, gnome, sharing):
@@ -88,9 +98,6 @@ def test_the_end_of_the_session_during_a_renewal_leaves_the_login(stage, site, g
     assert len(used(site)) == len(set(used(site))) and len(site.server.authorizations) == 1
 
 
-# The keyring
-
-
 def test_a_login_is_forgotten_by_its_id_after_the_keyring_has_failed(stage, site, gnome):
     client = stage.client(broker=site.broker(environment=gnome.for_broker, text="[keyring]\ncall-limit-ms = 1000\n"))
     logged_in(client, site)
@@ -101,9 +108,6 @@ def test_a_login_is_forgotten_by_its_id_after_the_keyring_has_failed(stage, site
     assert client.call("credential/forget", {"id": login["id"]}, 40)["result"]["removed"] == 1
     site.server.wait_for("/revoke", 2)
     assert forgotten(client, site)
-
-
-# Tables inside each other
 
 
 def test_a_table_that_is_added_inside_another_gets_no_token_of_it(stage, site, gnome):
@@ -121,7 +125,6 @@ def test_a_table_that_is_added_inside_another_gets_no_token_of_it(stage, site, g
 
 
 # Tokens for other programs
-
 
 def test_a_client_with_a_session_of_its_own_can_use_its_login(stage, site):
     broker = site.broker(text=CLIENT + RELEASED)
@@ -143,3 +146,369 @@ def test_a_server_out_of_order_does_not_keep_a_login(stage, site, gnome):
     site.server.fail("/revoke", json_answer(503, {}))
     assert client.call("credential/forget", {"protectionSpace": site.space()})["result"]["removed"] >= 1
     assert not gnome.items() and forgotten(client, site)
+
+
+@pytest.fixture
+def glewlwyd(stage, tmp_path):
+    folder = tmp_path / "glewlwyd"
+    folder.mkdir()
+    server = stage.server(Glewlwyd(folder, access_token_duration=2))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def resource(stage, glewlwyd):
+    return stage.server(ProtectedResource(glewlwyd))
+
+
+def configured(stage, resource, server, **options):
+    lines = {"issuer": server.issuer, "client-id": "watchword", "scopes": None, **options}
+    text = "".join(f'{name} = "{value}"\n' for name, value in lines.items() if isinstance(value, str))
+    text += "".join(f"{name} = {value}\n" for name, value in lines.items() if isinstance(value, int))
+    return stage.configured(f'[oauth."{resource.url}"]\nscopes = ["openid", "read"]\n{text}')
+
+
+def start(client, url):
+    return client.start("fetch/run", {"url": url})
+
+
+def login_page(challenge):
+    """Returns the page of the server to which the broker sends the browser."""
+    return tiny_browser.visit(challenge["params"]["login"]["url"]).location
+
+
+def test_glewlwyd_in_chromium(stage, glewlwyd, resource):
+    """A real browser runs the scripts of the login page, and follows the redirect back to the broker."""
+    client = stage.client(broker=configured(stage, resource, glewlwyd, **{"redirect-port": glewlwyd.redirect_port}))
+    calls = [start(client, resource.url + "/api") for _ in range(3)]
+    login = client.challenges.get(timeout=30)["params"]["login"]
+    address, text = browser.log_in(glewlwyd, login["url"])
+    assert address.startswith(f"http://127.0.0.1:{glewlwyd.redirect_port}/callback?") and "You are logged in" in text
+    assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 3
+    assert [request.form["grant_type"] for request in glewlwyd.requests_to("/token")].count("authorization_code") == 1
+    eventually(lambda: len({token for _, token in resource.presented if token}) > 1 or not client.fetch(resource.url + "/api"), "it is renewed")
+    assert client.challenges.empty()
+    # glewlwyd answers a refresh token that it has revoked with 400 and no body.
+    assert glewlwyd.revoke_refresh()
+    call = eventually(lambda: asked(client, resource.url + "/api"), "the person is asked again")
+    glewlwyd.approve(login_page(client.challenges.get(timeout=30)))
+    assert client.wait(call)["result"]["status"] == 200 and client.challenges.empty()
+
+
+def asked(client, url):
+    """Fetches; returns the call if it waits for a login."""
+    call = start(client, url)
+    eventually(lambda: call in client.replies or not client.challenges.empty(), "an answer or a question")
+    return None if call in client.replies else call
+
+
+def test_glewlwyd_with_a_device_code(stage, glewlwyd, resource):
+    client = stage.client(broker=configured(stage, resource, glewlwyd, flow="device"))
+    call = start(client, resource.url + "/api")
+    login = client.challenges.get(timeout=30)["params"]["login"]
+    glewlwyd.approve_device(login["userCode"])
+    assert client.wait(call)["result"]["status"] == 200
+
+
+def test_glewlwyd_with_client_credentials(stage, glewlwyd, resource, tmp_path):
+    path = tmp_path / "secret"
+    path.write_text(glewlwyd.secret)
+    path.chmod(0o600)
+    broker = stage.configured(
+        f'[oauth."{resource.url}"]\nissuer = "{glewlwyd.issuer}"\nclient-id = "robot"\nclient-secret-file = "{path}"\n'
+        'flow = "client-credentials"\nscopes = ["read"]\n')
+    assert stage.client(broker=broker).fetch(resource.url + "/api")["result"]["status"] == 200
+
+
+@pytest.fixture
+def provider(tmp_path):
+    provider = OIDCMock(tmp_path, expires_in=2)
+    yield provider
+    provider.stop()
+
+
+def test_an_openid_provider(stage, provider, tmp_path):
+    """A free port for the redirect, a client with a secret, an ID token, and user information as the resource."""
+    path = tmp_path / "secret"
+    path.write_text("not checked")
+    path.chmod(0o600)
+    url = provider.endpoint("userinfo")
+    broker = stage.configured(
+        f'[oauth."{url}"]\nissuer = "{provider.issuer}"\nclient-id = "watchword"\nclient-secret-file = "{path}"\n'
+        'scopes = ["openid", "email"]\n')
+    client = stage.client(broker=broker)
+    call = start(client, url)
+    assert b"logged in" in provider.approve(login_page(client.challenges.get(timeout=30))).body
+    result = client.wait(call)["result"]
+    assert result["status"] == 200 and json.loads(result["body"]["value"])["email"] == "ann", result
+    eventually(lambda: client.fetch(url)["result"]["status"] == 200 and provider.token_requests() > 1, "the token is renewed")
+    assert client.challenges.empty()
+    # It answers a revoked token with 400 and no challenge.
+    provider.revoke_all()
+    assert client.fetch(url)["result"]["status"] == 400 and client.challenges.empty()
+
+
+@pytest.fixture
+def service(stage, tmp_path):
+    folder = tmp_path / "registry"
+    folder.mkdir()
+    service = stage.server(TokenService(folder, {"ann": "anns-password"}))
+    yield service
+    service.stop()
+
+
+def registry_broker(stage, service):
+    return stage.configured(f'[oauth."http://127.0.0.1:{service.registry.port}"]\nflow = "registry"\nissuer = "{service.url}"\n')
+
+
+def test_a_registry_gives_a_token_without_a_login(stage, service):
+    client = stage.client(broker=registry_broker(stage, service))
+    result = client.fetch(f"http://127.0.0.1:{service.registry.port}/v2/")["result"]
+    assert result["status"] == 200 and client.challenges.empty()
+    assert [user for user, _, _ in service.asked] == [""]
+
+
+def test_a_registry_asks_for_the_password_to_push(stage, service):
+    client = stage.client(broker=registry_broker(stage, service))
+    url = f"http://127.0.0.1:{service.registry.port}/v2/images/blobs/uploads/"
+    call = client.start("fetch/run", {"url": url, "method": "POST"})
+    challenge = client.challenges.get(timeout=30)
+    space = challenge["params"]["protectionSpace"]
+    assert (space["port"], space["authenticationMethod"]) == (service.port, "httpBasic")
+    client.reply(challenge, password_answer("ann", "anns-password"))
+    assert client.wait(call)["result"]["status"] == 202
+    assert [user for user, _, _ in service.asked] == ["", "ann"]
+    assert client.fetch(url, method="POST")["result"]["status"] == 202 and client.challenges.empty()
+
+
+def crowd(stage, broker, url, count=9, **params):
+    """An agent, and programs without one that fetch the same page; returns the agent, and the programs with their calls."""
+    agent = stage.client(broker=broker)
+    assert "result" in agent.call("agent/register", {"name": "tests"})
+    programs = []
+    for index in range(count):
+        one = stage.client(broker=broker, delivery=None)
+        one.call("initialize", {"client": {"name": f"program {index}"}, "protocolVersion": 1})
+        programs.append((one, started(one, url, **params)[0]))
+    return agent, programs
+
+
+# Many programs
+
+def test_nine_programs_at_one_silent_server_wait_together(stage, site):
+    with site.server.held("metadata"):
+        agent, programs = crowd(stage, site.broker(), site.url)
+        site.server.wait_for("metadata")
+        eventually(lambda: len(site.resource.presented) == 9, "all are challenged")
+        agent.call("server/status")
+        assert len(site.server.requests_to("metadata")) == 1
+    log_in(agent)
+    assert [one.wait(call)["result"]["status"] for one, call in programs] == [200] * 9
+    assert len(site.server.authorizations) == 1
+
+
+def test_the_login_goes_on_for_others_if_the_first_program_exits(stage, site):
+    agent, programs = crowd(stage, site.broker(), site.url)
+    challenge = agent.challenges.get(timeout=30)
+    back = tiny_browser.hold_redirect(login_url(challenge))
+    programs[0][0].close()
+    eventually(lambda: agent.call("server/status")["result"]["connections"] == 9, "the broker has noticed it")
+    assert back.follow().status == 200
+    assert [one.wait(call)["result"]["status"] for one, call in programs[1:]] == [200] * 8
+    assert len(site.server.authorizations) == 1
+
+
+# Answers while the browser is under way
+
+@pytest.mark.parametrize("action", ["default", "reject", "continue", "cancel", "proceed"])
+@pytest.mark.parametrize("when", ["before", "during"])
+def test_other_answers_while_the_browser_returns(site, client, action, when):
+    call, challenge, back = held_login(client, site.url)
+    if when == "before":
+        client.reply(challenge, {"action": action})
+        reply = client.wait(call)
+        with_token = reply.get("result", {}).get("status") == 200
+        assert not with_token, reply
+    with site.server.held("/token") as go:
+        thread = threading.Thread(target=tiny_browser.quietly, args=[back.follow], daemon=True)
+        thread.start()
+        if when == "during":
+            site.server.wait_for("/token")
+            client.reply(challenge, {"action": action})
+        else:
+            thread.join(1)
+        go.set()
+        thread.join(30)
+    reply = client.wait(call)
+    assert "error" in reply or reply["result"]["status"] in (200, 401), reply
+    # The broker still answers.
+    assert client.fetch(site.resource.url + "/open")["result"]["status"] == 200
+    assert len(site.token_requests()) <= 1
+
+
+def test_a_token_typed_while_the_browser_returns(stage, site, client):
+    logged_in(client, site)
+    typed = site.server.access_tokens[0].value
+    other = stage.client(broker=site.broker())
+    call, challenge, back = held_login(other, site.url)
+    with site.server.held("/token") as go:
+        thread = threading.Thread(target=tiny_browser.quietly, args=[back.follow], daemon=True)
+        thread.start()
+        site.server.wait_for("/token", 2)
+        stage.secrets[typed] = (site.server, site.resource)
+        other.reply(challenge, {"action": "credential", "credential": {"type": "token", "token": typed}})
+        assert statuses(other, [call]) == [200]
+        go.set()
+        thread.join(30)
+    assert other.fetch(site.url)["result"]["status"] == 200 and other.challenges.empty()
+
+
+# The session and the broker
+
+def test_a_reload_during_a_login_does_not_mix_configurations(stage, site):
+    second = Site(stage)
+    broker = site.broker()
+    client = stage.client(broker=broker)
+    call, challenge, back = held_login(client, site.url)
+    broker.reload(site.configuration(issuer=second.server.issuer))
+    tiny_browser.quietly(back.follow)
+    reply = client.wait(call)
+    # The code goes to its own server, whatever becomes of the login.
+    code = back.parameters["code"]
+    assert not any(code in request.body.decode() for request in second.server.requests), reply
+    broker.reload("")
+    assert client.fetch(site.resource.url + "/open")["result"]["status"] == 200
+
+
+def test_a_table_that_is_removed_ends_the_use_of_its_grant(stage, site):
+    broker = site.broker()
+    client = stage.client(broker=broker)
+    logged_in(client, site)
+    site.server.revoke_access()
+    broker.reload("")
+    assert client.fetch(site.url, auth={"interaction": "none"})["result"]["status"] == 401
+    assert len(site.token_requests()) == 1
+
+
+@pytest.fixture
+def kept(stage, site, gnome):
+    """A login whose grant is in the keyring; the site has its broker, client and keyring."""
+    site.running = site.broker(environment=gnome.for_broker)
+    site.client, site.keyring = stage.client(broker=site.running), gnome
+    logged_in(site.client, site)
+    return site
+
+
+@pytest.mark.parametrize("method", ["credential/list", "keyring/status", "grant/list", "fetch/list"])
+def test_no_list_shows_a_refresh_token(stage, kept, method):
+    watcher = stage.client(broker=kept.running)
+    assert "result" in watcher.call(method, {})
+    for token in kept.server.refresh_tokens:
+        assert not leaks.places_with(token.value, {"client": watcher.received_bytes})
+        # Nor any field in which it would be.
+        assert b"refreshToken" not in watcher.received_bytes
+
+
+def test_secrets_are_in_no_record(stage, kept):
+    kept.server.revoke_access()
+    assert kept.client.fetch(kept.url)["result"]["status"] == 200
+    done = subprocess.run([program("watchword"), "log"], env=kept.running.environment, capture_output=True, timeout=30)
+    files = leaks.files_below(kept.running.folder)
+    query = kept.server.authorizations[0]
+    for secret in [*kept.server.issued_secrets(), query["state"], kept.token_requests()[0].form["code_verifier"]]:
+        assert not leaks.places_with(secret, {"log": done.stdout + done.stderr, **files})
+
+
+# Fixed ports
+
+def test_logins_one_after_the_other_at_the_same_port(stage, site):
+    site.options["redirect-port"] = free_port()
+    client = stage.client(broker=site.broker())
+    for _ in range(4):
+        call = started(client, site.url)
+        challenge, shown = log_in(client)
+        assert f":{site.options['redirect-port']}/" in login_url(challenge) and shown.status == 200
+        assert statuses(client, call) == [200]
+        site.server.revoke_all()
+
+
+def test_a_port_in_use_is_an_error_that_names_it(stage, site):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        site.options["redirect-port"] = taken.getsockname()[1]
+        client = stage.client(broker=site.broker())
+        message = failure(client, client.start("fetch/run", {"url": site.url}))
+        assert str(site.options["redirect-port"]) in message and client.challenges.empty()
+
+
+# Tokens bound to a key
+
+@pytest.fixture
+def bound(stage, site):
+    site.options["dpop"] = True
+    site.server.config(dpop="required")
+    site.resource.config(dpop=True)
+    return site
+
+
+def test_a_bound_token_is_never_sent_without_a_proof(stage, bound):
+    client = stage.client(broker=bound.broker())
+    logged_in(client, bound)
+    other = stranger(stage)
+    bound.resource.fail("/api/redirect", redirect(307, other.url + "/x"))
+    client.fetch(bound.url + "/redirect")
+    bound.server.revoke_access()
+    assert client.fetch(bound.url)["result"]["status"] == 200 and len(bound.server.authorizations) == 1
+    assert {scheme for scheme, _ in bound.resource.presented} <= {None, "DPoP"} and not bound.resource.problems
+    assert {(request.authorization, request.header("DPoP")) for request in other.requests} == {(None, None)}
+    proofs = [request.header("DPoP") for request in bound.resource.requests + bound.server.requests if request.header("DPoP")]
+    assert len(proofs) == len(set(proofs)) >= 4
+
+
+def test_a_challenge_for_bearer_does_not_downgrade_a_bound_token(stage, bound):
+    client = stage.client(broker=bound.broker())
+    logged_in(client, bound)
+    before = len(bound.resource.presented)
+    bound.resource.fail("/api/old", lambda request: bound.resource._answer(request) and dated(401, b"", 'WWW-Authenticate: Bearer realm="api", scope="read"'))
+    client.fetch(bound.url + "/old", auth={"interaction": "none"})
+    assert "Bearer" not in {scheme for scheme, _ in bound.resource.presented[before:]}
+
+
+# Consent
+
+
+ASK = '[sharing]\nsession = "ask"\n'
+
+
+def refused(broker, url):
+    """Fetches with the helper, another program than the interpreter of these tests, whose use of a login is not allowed."""
+    done = Shell(broker).run("fetch", "-s", "--no-start", url)
+    assert b"for the bearer" not in done.stdout, done
+    return done
+
+
+@pytest.mark.parametrize("renews", [False, True])
+def test_another_program_needs_consent_for_the_token(stage, site, renews):
+    broker = site.broker(text=ASK)
+    agent = Consenter(broker.socket)
+    stage.clients.append(agent)
+    first = stage.client(broker=broker)
+    logged_in(first, site)
+    sent = len(site.sent_tokens())
+    if renews:
+        site.server.revoke_access()
+    refused(broker, site.url)
+    assert len(agent.asked) == 1 and agent.asked[0]["protectionSpace"]["port"] == site.resource.port
+    assert set(site.sent_tokens()[sent:]) <= {None}, site.sent_tokens()
+    if not renews:
+        # The program that logged in needs none.
+        assert first.fetch(site.url)["result"]["status"] == 200 and len(agent.asked) == 1
+
+
+def test_a_program_with_consent_uses_the_token(stage, site):
+    broker = site.broker(text=ASK)
+    agent = Consenter(broker.socket, allow="always")
+    stage.clients.append(agent)
+    logged_in(stage.client(broker=broker), site)
+    done = Shell(broker).run("fetch", "-s", "--no-start", site.url)
+    assert done.stdout == b"for the bearer\n" and len(agent.asked) == 1 and len(site.server.authorizations) == 1

@@ -1,18 +1,27 @@
-"""The units in a real user manager without root's privileges: sockets, start, reload, stop, watchdog, and the effect of the
-hardening."""
+"""The units in a real user manager without root's privileges, and without one: activation, start, reload, stop, watchdog, sockets that are
+removed while the broker runs, the effect of the hardening, and the filter of system calls."""
+import base64
+import contextlib
 import errno
 import json
 import os
+import pathlib
 import re
+import signal
+import socket
 import stat
 import subprocess
+import time
 
 import pytest
 
 from rig import attempts
-from rig.broker import ROOT
-from rig.manager import with_units
-from rig.scripted import basic_server
+from rig.bodies import eventually
+from rig.broker import ROOT, program
+from rig.client import Client, password_answer
+from rig.manager import Activation, with_units
+from rig.scripted import basic_server, response
+from rig.waiting import is_ready
 
 UNITS = ROOT / "contrib" / "systemd"
 SERVICE = (UNITS / "watchword.service").read_text()
@@ -241,3 +250,231 @@ def test_a_second_agent_exits_without_a_failure(manager):
         assert manager.value("agent-first", "ActiveState") == "active"
     finally:
         manager.do("stop", "agent-first", "agent-second")
+
+
+ON = "[process]\nfilter-system-calls = true\n"
+
+
+def filters(broker):
+    """Returns the mode of each thread: 0 for none, 2 for a filter."""
+    found = set()
+    for task in pathlib.Path(f"/proc/{broker.process.pid}/task").iterdir():
+        # It may end meanwhile.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found.update(re.findall(r"^Seccomp:\s*(\d)", (task / "status").read_text(), re.M))
+    return set(map(int, found))
+
+
+@pytest.mark.parametrize("text,mode", [(ON, 2), ("", 0)], ids=["on", "off"])
+def test_the_system_call_filter_follows_the_configuration(stage, text, mode):
+    broker = stage.configured(text)
+    client = stage.client(broker=broker)
+    assert client.fetch("http://127.0.0.1:1/")["error"]["data"]["kind"] == "cannotConnect"
+    assert filters(broker) == {mode}
+    assert client.call("server/status", {})["result"]["systemCallFilter"] is (mode == 2)
+    shown = subprocess.run(
+        [program("watchword"), "status", "--socket", broker.socket], capture_output=True, text=True, env=broker.environment)
+    assert shown.returncode == 0, shown.stderr
+    assert ("system calls are filtered" in shown.stdout) is (mode == 2)
+
+
+def test_a_login_over_tls_is_stored_and_found(stage, gnome, certificates, tls_server):
+    """Keyring, TLS, files, threads and name resolution: what a fetch needs is not filtered."""
+    password = stage.secret()
+    right = "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
+
+    def handle(request):
+        if request.authorization == right:
+            return response(200, b"w" * (2 << 20))
+        return response(401, b"", 'WWW-Authenticate: Basic realm="Staff"')
+
+    server = stage.server(tls_server(handler=handle))
+    stage.allow(password, server)
+    broker = stage.configured(ON, "--ca-file", str(certificates / "ca.pem"), environment=gnome.for_broker)
+    client = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", password, persistence="permanent"))
+    assert client.fetch(server.url)["result"]["auth"]["source"] == "client"
+    # A write in progress would be cancelled.
+    eventually(lambda: any(
+        entry["source"] == "keyring" for entry in client.call("credential/list", {})["result"]["credentials"]), "the login was not stored in the keyring")
+    assert client.call("session/clear", {})["result"] == {"removed": 1}
+    found = client.fetch(server.url, auth={"interaction": "none"})["result"]
+    assert found["status"] == 200 and found["auth"]["source"] == "keyring"
+    assert filters(broker) == {2}
+
+
+@pytest.fixture(params=["path", "abstract"])
+def activation(tmp_path, request):
+    activation = Activation(tmp_path, is_abstract=request.param == "abstract")
+    yield activation
+    activation.end()
+
+
+@pytest.fixture
+def plain(tmp_path):
+    activation = Activation(tmp_path)
+    yield activation
+    activation.end()
+
+
+def is_restricted(path):
+    client = Client(path, delivery=None)
+    reply = client.call("server/status", {})
+    client.close()
+    return "error" in reply and reply["error"]["data"]["kind"] == "denied"
+
+
+def test_the_manager_is_notified_of_start_reload_and_end(activation):
+    configuration = activation.folder / ".config" / "watchword" / "config.toml"
+    configuration.parent.mkdir(parents=True)
+    activation.start()
+    assert activation.next() == {"READY": "1", "STATUS": "Listening."}
+    for text, said in [
+            ("malformed", "Listening; the configuration is invalid."),
+            ('[process]\nfilter-system-calls = true\n[tokens]\nmodule = "/m.so"\n',
+             "Listening; restart the broker for tokens.module and process.filter-system-calls to take effect."),
+            ("", "Listening.")]:
+        configuration.write_text(text)
+        before = time.monotonic_ns() // 1000
+        activation.process.send_signal(signal.SIGHUP)
+        began = activation.next()
+        assert began["RELOADING"] == "1" and before <= int(began["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
+        assert activation.next() == {"READY": "1", "STATUS": said}
+    activation.process.send_signal(signal.SIGTERM)
+    assert activation.next()["STOPPING"] == "1"
+    assert activation.process.wait(30) == 0
+
+
+@pytest.mark.parametrize("handed,names", [
+    (("main", "restricted"), "broker:restricted"), (("restricted", "main"), "restricted:broker"), (("main",), "broker"),
+    (("main",), "-")])
+def test_sockets_are_assigned_by_name_and_not_removed(plain, handed, names):
+    plain.start(handed, names)
+    plain.next()
+    for name in handed:
+        assert is_restricted(plain.paths[name]) is (name == "restricted")
+    assert not (plain.folder / ".local" / "share").exists()
+    plain.process.terminate()
+    assert plain.process.wait(30) == 0
+    assert os.path.exists(plain.paths["main"]) and os.path.exists(plain.paths["restricted"])
+
+
+@pytest.mark.parametrize("handed,names", [
+    (("main", "restricted"), "-"), (("main", "restricted"), "a:b"), (("restricted",), "restricted"),
+    (("main", "restricted"), "restricted:restricted")])
+def test_unsupported_sockets_are_refused(plain, handed, names):
+    """A restricted socket must never be taken for the main one."""
+    plain.start(handed, names)
+    assert plain.process.wait(30) == 1
+    said = plain.process.stderr.read()
+    assert "cannot use the socket from the service manager" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("watchdog", [{}, {"WATCHDOG_USEC": "100000"}], ids=["without", "with"])
+def test_the_watchdog_is_notified(plain, watchdog):
+    plain.start(**watchdog)
+    plain.next()
+    if not watchdog:
+        assert not plain.lives(0.2)
+        return
+    assert all(plain.lives() for _ in range(3))
+    plain.process.send_signal(signal.SIGSTOP)
+    while plain.lives(0.3):
+        pass
+    plain.process.send_signal(signal.SIGCONT)
+    assert plain.lives()
+
+
+def test_an_absent_manager_stops_nothing(plain):
+    plain.heard.close()
+    plain.start()
+    assert is_restricted(plain.paths["restricted"])
+    plain.process.terminate()
+    assert plain.process.wait(30) == 0
+
+
+def test_an_invalid_notification_socket_is_reported_once_and_stops_nothing(plain):
+    plain.start(NOTIFY_SOCKET="vsock:2:1234")
+    assert is_restricted(plain.paths["restricted"])
+    plain.process.terminate()
+    assert plain.process.wait(30) == 0
+    assert plain.process.stderr.read().count("invalid NOTIFY_SOCKET") == 1
+
+
+def test_the_manager_of_another_service_receives_nothing(stage, plain):
+    """A client that starts the broker, with `--ready-fd`, passes on the environment of its own service."""
+    broker = stage.broker(environment={"NOTIFY_SOCKET": plain.address, "WATCHDOG_USEC": "100000"})
+    assert stage.client(delivery=None).call("ping")["result"] == {}
+    assert broker.stop() == 0 and not is_ready(plain.heard, 0)
+
+
+def answers(path):
+    try:
+        client = Client(path, delivery=None)
+    except OSError:
+        return False
+    try:
+        return client.call("ping").get("result") == {}
+    finally:
+        client.close()
+
+
+def sockets(broker):
+    return [broker.socket, os.path.join(os.path.dirname(broker.socket), "restricted.sock")]
+
+
+def remove(path):
+    os.unlink(path)
+
+
+def replace_with_a_dead_socket(path):
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(path + ".new")
+    os.replace(path + ".new", path)
+
+
+@pytest.mark.parametrize("harm", [remove, replace_with_a_dead_socket])
+def test_the_broker_listens_again(stage, harm):
+    broker = stage.broker()
+    before = stage.client(broker=broker, delivery=None)
+    for path in sockets(broker):
+        harm(path)
+    for path in sockets(broker):
+        eventually(lambda: answers(path), lambda: broker.log[-1500:])
+        assert os.stat(path).st_mode & 0o777 == 0o600
+    assert before.call("ping")["result"] == {}, "open connections continue"
+    assert broker.stop() == 0
+    assert not any(os.path.exists(path) for path in sockets(broker))
+
+
+def test_a_socket_is_created_again_with_its_removed_directory(stage):
+    broker = stage.broker()
+    folder = os.path.dirname(broker.socket)
+    os.rename(folder, folder + ".away")
+    eventually(lambda: answers(broker.socket), lambda: broker.log[-1500:])
+    assert os.stat(folder).st_mode & 0o777 == 0o700
+
+
+def test_a_file_that_is_not_a_socket_ends_the_broker_and_stays(stage):
+    broker = stage.broker()
+    with open(broker.socket + ".new", "w") as file:
+        file.write("precious")
+    os.replace(broker.socket + ".new", broker.socket)
+    assert broker.process.wait(30) == 1
+    assert "not a socket" in broker.log.splitlines()[-1]
+    with open(broker.socket) as file:
+        assert file.read() == "precious"
+
+
+@pytest.mark.parametrize("name", ["main", "restricted"])
+def test_the_service_managers_socket_ends_the_broker_with_a_message(tmp_path, name):
+    """Only the service manager can create the socket again."""
+    activation = Activation(tmp_path).start()
+    try:
+        assert activation.next()["READY"] == "1"
+        os.unlink(activation.paths[name])
+        assert activation.next()["STOPPING"] == "1"
+        assert activation.process.wait(30) == 4
+        said = activation.process.stderr.read().splitlines()[-1]
+        assert activation.paths[name] in said and "systemctl --user restart watchword.socket" in said
+    finally:
+        activation.end()

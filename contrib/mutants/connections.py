@@ -26,7 +26,7 @@ CONNECTIONS = [
     ("tls-pinned-key", " && CertificateFacts.keyFingerprint(of: leaf) == fingerprint", "", "TransfersTests.ServerTrustTests"),
     ("libcurl-follows", "false", "true", "TransfersTests.(ResponseTests|RequestBytesTests|TransferEngineTests)"),
     ("certificate-content-expected", STATEMENT, "_ = Self.changed", "TransfersTests.ClientKeyTests"),
-    ("cookies-of-a-proxy", ", !response.isFromProxy", "", "Tests/EndToEnd/test_cookies.py"),
+    ("cookies-of-a-proxy", ", !response.isFromProxy", "", "Tests/EndToEnd/test_requests.py"),
     ("key-file-mode", " !", " & 0 !", "TransfersTests.KeyFileExposureTests"),
     ("key-file-owner", " else", " || mode > 0 else", "TransfersTests.KeyFileExposureTests"),
     ("pin-tries", BODY, "nil", "WatchwordCoreTests.PINTriesTests"),
@@ -43,7 +43,7 @@ NTLM = [
 ADDRESSES = [
     ("address-loopback", "|| $0.isThisMachine && rule.address.isThisMachine ", "", "WatchwordCoreTests.AddressRulesTests"),
     ("address-of-a-name", STATEMENT, "return false", "WatchwordCoreTests.AddressRulesTests"),
-    ("address-of-a-proxy", ".route ", ".route, route.endpoint.host.isEmpty ", "Tests/EndToEnd/test_denied_addresses.py"),
+    ("address-of-a-proxy", ".route ", ".route, route.endpoint.host.isEmpty ", "Tests/EndToEnd/test_requests.py"),
     ("address-after-resolution", STATEMENT, "return address.pointee.family >= 0 && head.mayConnect()",
      "TransfersTests.ConnectionGateTests"),
     ("input-before-the-request", "!hasStrayInput", "true", "TransfersTests.StrayInputTests"),

@@ -70,8 +70,8 @@ CHALLENGES = [
     ("refused-is-not-sent-again", BODY, "false", "WatchwordCoreTests.(FetchMachineTests|FetchCredentialTests|AnswerTests)"),
 ]
 
-STEERING = "Tests/EndToEnd/test_steering.py"
-RELEASE = "Tests/EndToEnd/test_release_limits.py"
+STEERING = "Tests/EndToEnd/test_attacks.py"
+RELEASE = "Tests/EndToEnd/test_release.py"
 
 SESSION = [
     ("identity-is-bytes", BODY, "left.string == right.string", "(WatchwordProtocolTests.ExactTextTests|WatchwordCoreTests.LookalikeUserTests)"),

@@ -9,7 +9,7 @@ DISPLAY = [
     ("agent-opens-plain-addresses", " or not _ALLOWED.fullmatch(url)", "", "Tests/EndToEnd/test_shown_logins.py"),
     ("agent-opens-loopback-or-https", "is_here or is_elsewhere", "parts.scheme in ('http', 'https')", "Tests/EndToEnd/test_shown_logins.py"),
     ("agent-code-address-of-the-same-site", "is_same_site", "other", "Tests/EndToEnd/test_shown_logins.py"),
-    ("agent-known-names-are-exact", " == user", ".lower() == user.lower()", "Tests/EndToEnd/test_agent_known_users.py"),
+    ("agent-known-names-are-exact", " == user", ".lower() == user.lower()", "Tests/EndToEnd/test_agent.py"),
     ("agent-typed-pins", "any(one in text for one in _SECRET_ATTRIBUTES)", "False", "Tests/EndToEnd/test_agent.py"),
 ]
 
@@ -30,9 +30,9 @@ CURL = [
 ]
 
 INSTALLATION = [
-    ("install-list-paths", "os.path.normpath(path) != path or ", "", "Tests/EndToEnd/test_install_trust.py"),
-    ("install-list-owner", STATEMENT, "", "Tests/EndToEnd/test_install_trust.py"),
-    ("install-folder-link", " or self.user == 0 and is_inside", "", "Tests/EndToEnd/test_install_trust.py"),
-    ("install-folder-owner", STATEMENT, "pass", "Tests/EndToEnd/test_install_trust.py"),
-    ("install-binaries", "== 0 and facts.st_mode & stat.S_IWOTH", "< 0", "Tests/EndToEnd/test_install_trust.py"),
+    ("install-list-paths", "os.path.normpath(path) != path or ", "", "Tests/EndToEnd/test_install.py"),
+    ("install-list-owner", STATEMENT, "", "Tests/EndToEnd/test_install.py"),
+    ("install-folder-link", " or self.user == 0 and is_inside", "", "Tests/EndToEnd/test_install.py"),
+    ("install-folder-owner", STATEMENT, "pass", "Tests/EndToEnd/test_install.py"),
+    ("install-binaries", "== 0 and facts.st_mode & stat.S_IWOTH", "< 0", "Tests/EndToEnd/test_install.py"),
 ]

@@ -23,5 +23,5 @@ NETRC = [
     ("netrc-refused-to-others", "at: challenger", "in: space", "WatchwordCoreTests.NetrcFetchTests"),
     ("netrc-behind-a-failed-keyring", STATEMENT, "", "WatchwordCoreTests.NetrcFetchTests"),
     ("command-without-a-shell", "!isForShell", "!isForShell || true", "ConfigurationTests.OptionTests"),
-    ("command-descriptors", STATEMENT, "", "Tests/EndToEnd/test_command_source.py"),
+    ("command-descriptors", STATEMENT, "", "Tests/EndToEnd/test_netrc.py"),
 ]

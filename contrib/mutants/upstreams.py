@@ -6,9 +6,9 @@ RULE = "WatchwordCoreTests.ProxyRuleTests"
 FAILOVER = "WatchwordCoreTests.FailoverTests"
 TEXT = "WatchwordCoreTests.UpstreamTextTests"
 UPSTREAMS_TEST = "Tests/EndToEnd/test_upstreams.py"
-FAULTS = "Tests/EndToEnd/test_upstream_faults.py"
+FAULTS = "Tests/EndToEnd/test_upstreams.py"
 BROKER = "BrokerTests.BrokerUpstreamTests"
-FUNCTIONS = "Tests/EndToEnd/test_pac_functions.py"
+FUNCTIONS = "Tests/EndToEnd/test_upstreams.py"
 
 UPSTREAMS = [
     ("upstream-not-silently-direct", ".failed(failure.text)", "(failure.text.isEmpty ? .unknown : .upstreams([.direct]))", RULE),

@@ -203,7 +203,8 @@ extension LoginResolution {
         if hop.steering(to: attempt.challenger) == nil {  // guard: strength-of-the-server-itself
             context.session.nonces.accepted.record(attempt.challenge, at: attempt.challenger, path: path)
         }
-        if isCurrent { remember(attempt, path: path, isProven: isProven, hop, &context) }  // guard: forget-login-under-way
+        // guard: forget-login-under-way
+        if isCurrent { remember(attempt, path: path, isProven: isProven, hop, &context) }
         // A header value made by a client answers one challenge, so other fetches cannot use it.
         let isForOthers = if case .header = attempt.credential.form { false } else { true }
         hop.leases.release(

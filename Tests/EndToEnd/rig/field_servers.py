@@ -158,7 +158,7 @@ def mitmproxy(folder, port, user, password):
             "--set", f"confdir={folder}"], "mitmproxy.log", {}, {"HOME": str(folder)}
 
 
-# The results of `test_field_servers.py`, with the versions for which they were written; part of MATRIX.md.
+# The results of `test_servers.py`, with the versions for which they were written; part of MATRIX.md.
 FIELD = {
     "lighttpd": ("1.4.69", "Digest MD5 and SHA-256, behind tinyproxy and squid", ["lighttpd", "-v"]),
     "Apache mod_auth_digest": ("2.4", "Digest behind tinyproxy and squid; Digest as a forwarding proxy", ["apache2", "-v"]),
@@ -185,7 +185,7 @@ def installed(name):
 def field_section():
     """Returns the section of MATRIX.md about these servers."""
     rows = [f"| {name} | {version} | {shown} |" for name, (version, shown, _) in FIELD.items()]
-    return ["", "## Further servers", "", "Tested by `test_field_servers.py`, which also compares the versions.", "",
+    return ["", "## Further servers", "", "Tested by `test_servers.py`, which also compares the versions.", "",
             "| server | version | what works |", "| --- | --- | --- |", *rows]
 
 

@@ -4,11 +4,13 @@ import json
 import os
 import pathlib
 import queue
+import shutil
 import socket
 import subprocess
 import tempfile
 import textwrap
 
+from .broker import program
 from .client import Client, connected, lines_of
 from .scripted import reset_at_close
 from .waiting import is_ready
@@ -100,6 +102,22 @@ def sandboxed(broker, *details):
     client = Relay(broker.socket, *command, pass_fds=[info])
     os.close(info)
     return client
+
+
+#: Runs a command as the user nobody.
+AS_NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+def home_of_nobody(folder, *programs):
+    """Makes a home directory of the user nobody with copies of these programs; returns the environment of programs in it."""
+    folder.mkdir(mode=0o755)
+    let_others_reach(folder)
+    (folder / "run").mkdir(mode=0o700)
+    for name in programs:
+        shutil.copy(program(name), folder / name)
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    return {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "PATH": os.environ["PATH"]}
 
 
 def let_others_reach(folder):
