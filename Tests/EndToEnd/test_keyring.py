@@ -15,7 +15,7 @@ from jeepney.io.blocking import open_dbus_connection
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
-from rig.keyring import SCHEMA, SERVICE, description, heard, settle
+from rig.keyring import SCHEMA, SERVICE, Keyring, description, heard, lock, settle
 from rig.scripted import DigestCheck, ScriptedServer, basic, basic_server, response
 from rig.terminal import Shell
 
@@ -325,11 +325,14 @@ def test_each_change_of_another_program_is_notified_once(stage, gnome, watcher):
 def test_locking_and_unlocking_changes_nothing(stage, gnome, watcher):
     gnome.put(stage.secret(), **attributes())
     assert next_change(watcher) == [STORED]
-    gnome.run(
-        "gdbus", "call", "--session", "--dest", "org.freedesktop.secrets", "--object-path", "/org/freedesktop/secrets",
-        "--method", "org.freedesktop.Secret.Service.Lock", "[objectpath '/org/freedesktop/secrets/aliases/default']")
-    assert watcher.call("keyring/status")["result"]["state"] == "locked"
-    assert after(watcher) == []
+    lock(gnome, Keyring.start_gnome)
+    assert watcher.call("keyring/status")["result"]["state"] == "locked" and after(watcher) == []
+    with gnome.collection() as found:
+        session = secretstorage.util.open_session(found.connection)
+        service = DBusAddress("/org/freedesktop/secrets", SERVICE, "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface")
+        given = (found.collection_path, secretstorage.util.format_secret(session, b"rig", "text/plain"))
+        found.connection.send_and_get_reply(new_method_call(service, "UnlockWithMasterPassword", "o(oayays)", given))
+    assert watcher.call("keyring/status")["result"]["state"] == "usable" and after(watcher) == []
 
 
 def test_the_brokers_own_changes_are_notified_once(stage, gnome, watcher):
