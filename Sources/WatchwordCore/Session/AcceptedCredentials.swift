@@ -18,7 +18,8 @@ extension IndexedLogins<AcceptedLogin> {
     }
 
     private func list(at positions: [Int], of owner: Partition?) -> [AcceptedLogin] {  // guard: session-owner
-        Array(positions.lazy.map { self[$0] }.filter { $0.owner == owner })
+        let found = self[positions]
+        return found.allSatisfy { $0.value.owner == owner } ? found : found.filter { $0.value.owner == owner }
     }
 
     /// Returns the positions of the logins of a partition in this space.
@@ -41,7 +42,7 @@ extension IndexedLogins<StagedCredential> {
 extension [AcceptedLogin] {
     /// Returns those that are valid for `path`.
     func covering(_ path: ExactText) -> [AcceptedLogin] {  // guard: session-path
-        allSatisfy { $0.credential.range.isWhole } ? self : filter { $0.credential.covers(path) }
+        allSatisfy { $0.value.credential.range.isWhole } ? self : filter { $0.credential.covers(path) }
     }
 }
 

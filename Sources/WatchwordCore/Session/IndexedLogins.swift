@@ -44,6 +44,11 @@ struct IndexedLogins<Login: IndexedLogin>: ChallengerList, Sendable {
         }
     }
 
+    /// The logins at these positions, which increase.
+    subscript(positions: [Int]) -> [Login] {
+        positions.count == logins.count ? logins : positions.map { logins[$0] }
+    }
+
     mutating func append(_ login: Login) {
         logins.append(login)
         numbers.append((numbers.last ?? 0) + 1)

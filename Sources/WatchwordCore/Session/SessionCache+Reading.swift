@@ -139,25 +139,25 @@ extension SessionCache {
         let logins = accepted[challenger]
         let candidates = logins.list(of: owner, near: path).covering(path)
         var best: (entry: AcceptedLogin, length: Int)?
+        let isOnly = logins.count == 1 && staged.isEmpty
         // Set if several tokens match equally; only the server's challenge says which one is needed.
         var isAmbiguous = false
         for entry in candidates where isValid(entry, now) {
             guard let length = entry.value.matchLength(of: path), length >= best?.length ?? -1 else { continue }
             // guard: attempt-doubted, no-challenge-not-sent-unasked-again
-            if entry.isHandshake || entry.isDoubted || entry.value.isWithheld(at: path) { continue }
-            let scope = entry.credential.scope
-            guard length > best?.length ?? -1 || scope != best?.entry.credential.scope else { continue }
-            let equals = logins.list(of: owner, in: entry.space).covering(path).filter { $0.credential.scope == scope }
-            guard isDefault(entry, for: user, among: equals, path: path, now: now) else { continue }
+            if entry.value.isHandshake || entry.value.isDoubted || entry.value.isWithheld(at: path) { continue }
+            let scope = entry.value.credential.scope
+            guard length > best?.length ?? -1 || scope != best?.entry.value.credential.scope else { continue }
+            guard isOnly || isDefault(entry, for: user, scope, path: path, now: now) else { continue }
             isAmbiguous = best.map { length == $0.length && !entry.credential.isSame(as: $0.entry.credential) } ?? false
             best = (entry, length)
         }
         if isAmbiguous { return nil }
-        guard let entry = best?.entry, user?.admits(entry.credential.account) ?? true else { return nil }
+        guard let entry = best?.entry, user?.admits(entry.value.credential.account) ?? true else { return nil }
         // A server might read the path as one in another space.
         let mayBeOfAnother = candidates.contains {
             $0.value.matchLength(of: path, isPossible: true) ?? -1 > best?.length ?? -1 && isValid($0, now)
-                && $0.space != entry.space
+                && $0.value.space != entry.value.space
         }
         return mayBeOfAnother ? nil : entry
     }
@@ -172,11 +172,20 @@ extension SessionCache {
     }
 
     func isValid(_ entry: AcceptedLogin, _ now: Duration) -> Bool {
-        limits.allow(entry.credential, since: entry.since, lastUse: entry.lastUse, now: now, wallTime)
+        limits.allow(entry.value.credential, since: entry.value.since, lastUse: entry.lastUse, now: now, wallTime)
     }
 
     func isValid(_ entry: StagedCredential, _ now: Duration) -> Bool {
         limits.allow(entry.credential, since: entry.since, lastUse: entry.since, now: now, wallTime)
+    }
+
+    /// Whether the entry is the default among those of its space with this scope.
+    private func isDefault(
+        _ entry: AcceptedLogin, for user: Account?, _ scope: BearerScope?, path: ExactText, now: Duration
+    ) -> Bool {
+        let equals = accepted[entry.value.challenger].list(of: entry.value.owner, in: entry.value.space)
+            .covering(path).filter { $0.value.credential.scope == scope }
+        return isDefault(entry, for: user, among: equals, path: path, now: now)
     }
 
     private func isDefault(
