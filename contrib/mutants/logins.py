@@ -6,7 +6,7 @@ LOGINS = [
     ("ticket-bound", STATEMENT, "attempt.serverEndPoint = nil", "WatchwordCoreTests.HandshakeFetchTests"),
     ("attempt-aged", BODY, "Limits.unprovenAttempts", "WatchwordCoreTests.AgedCredentialTests"),
     ("attempt-preemptive", "]", "], attempt.isAccepted", "WatchwordCoreTests.AgedCredentialTests"),
-    ("attempt-doubted", " || entry.isDoubted", "", "WatchwordCoreTests.AgedCredentialTests"),
+    ("attempt-doubted", " || entry.value.isDoubted", "", "WatchwordCoreTests.AgedCredentialTests"),
     ("no-challenge-ends-those-that-wait", STATEMENT, "", "WatchwordCoreTests.NoChallengeTests"),
     ("no-challenge-not-sent-unasked-again", " || entry.value.isWithheld(at: path)", "", "WatchwordCoreTests.NoChallengeTests"),
     ("attempt-refused-by-socks", "failure.cause != .proxyLoginRefused", "true", "WatchwordCoreTests.AgedCredentialTests"),
