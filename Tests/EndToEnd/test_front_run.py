@@ -271,27 +271,27 @@ def test_a_signal_by_the_terminal_or_to_the_job_reaches_the_program_once(shell, 
     assert f"<{name} 2>".encode() not in shell.shown
 
 
+def continue_in_foreground(shell):
+    """The shell has the terminal until `fg`."""
+    shell.type("echo the-$((40 + 2))-shell\n")
+    shell.expect("the-42-shell")
+    shell.type("fg\n")
+    shell.type("again\n")
+    shell.expect("<read again>")
+    end(shell)
+
+
 @pytest.mark.parametrize("keys", ["\x1a", "stop\n"], ids=["by the terminal", "by itself"])
 def test_a_stopped_program_stops_the_job(shell, keys):
     shell.start()
     shell.type(keys)
     shell.expect("Stopped")
-    shell.type("echo the-$((40 + 2))-shell\n")
-    shell.expect("the-42-shell")
-    shell.type("fg\n")
-    shell.type("again\n")
-    shell.expect("<read again>")
-    end(shell)
+    continue_in_foreground(shell)
 
 
 def test_a_program_in_the_background_reads_after_it_is_brought_to_the_foreground(shell):
     shell.start("&")
-    shell.type("echo the-$((40 + 2))-shell\n")
-    shell.expect("the-42-shell")
-    shell.type("fg\n")
-    shell.type("again\n")
-    shell.expect("<read again>")
-    end(shell)
+    continue_in_foreground(shell)
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ struct PlainSearch {
     }
 
     func credential(for space: ProtectionSpace, scope: BearerScope?) -> LoginCredential? {
-        var list = candidates
+        var list = candidates.filter { $0.space == space }
         if let scope {
             let covering = list.filter { $0.credential.scope?.covers(scope) ?? false }
             list = covering.isEmpty ? list.filter { $0.credential.scope == nil } : covering

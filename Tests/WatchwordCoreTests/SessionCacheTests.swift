@@ -49,6 +49,21 @@ import Testing
         #expect((cache.preemptiveEntry(for: try url(path), now: .zero) != nil) == isInside)
     }
 
+    @Test("Rule 29: a token of another realm does not take the place of one without a known scope")
+    func aTokenOfAnotherRealmDoesNotMatter() throws {
+        func token(_ text: String, _ scope: String?) -> LoginCredential {
+            var token = LoginCredential(form: .token, secret: secret(text), persistence: .forSession)
+            token.scope = BearerScope(scope)
+            return token
+        }
+        var cache = SessionCache()
+        let (here, there) = (space("here", .bearer), space("there", .bearer))
+        cache.remember(token("plain", nil), for: here, at: try url("/"), digest: nil, now: .zero)
+        cache.remember(token("wide", "read"), for: there, at: try url("/"), digest: nil, now: .zero)
+        let found = cache.credential(for: here, at: Challenger(here), scope: BearerScope("read"), now: .zero)
+        #expect(found?.secret == secret("plain"))
+    }
+
     @Test func anotherOriginHasNoEntry() throws {
         let cache = try cache(("r", "/"))
         for other in ["https://h/", "http://h:81/", "http://h.x/"] {

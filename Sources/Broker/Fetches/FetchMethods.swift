@@ -62,20 +62,20 @@ final class FetchMethods {
     /// Starts a fetch of the broker itself.
     /// - Parameter connection: the client that is asked if the request needs a login; `nil` for none.
     func start(
-        _ order: OAuthRequest, for connection: ClientConnection?,
+        _ oauth: OAuthRequest, for connection: ClientConnection?,
         completion: @escaping (Result<FetchResponse, FetchFailure>) -> Void
     ) throws {
-        var params = FetchRunParams(order)
-        let client = order.usesCredentials ? connection : nil
+        var params = FetchRunParams(oauth)
+        let client = oauth.usesCredentials ? connection : nil
         // A sandboxed program could log in with an account of its own, which others would then use.
         if client?.isConfined == true, params.interaction == .ownClient { params.interaction = .agent }
         var draft = try FetchRequest(
             params, subscription: client.flatMap { $0.isSubscribed ? $0.profile.subscription : nil })
-        if !order.usesCredentials { draft.originLogin = .program(order.authorization) }
+        if !oauth.usesCredentials { draft.originLogin = .program(oauth.authorization) }
         draft.options.delivery = .whole
-        (draft.mayNameFiles, draft.isLoginStep, draft.logsInFirst) = (false, true, order.needsLogin)
+        (draft.mayNameFiles, draft.isLoginStep, draft.logsInFirst) = (false, true, oauth.needsLogin)
         // A code or a refresh token that arrives twice ends the login.
-        draft.needsNewConnection = order.body != nil
+        draft.needsNewConnection = oauth.body != nil
         try context.rules.hosts.check(draft.url.origin)
         let request = fetches.change {
             $0.add(draft, of: client?.id.tag ?? .broker, program: client?.program.tag, client.map(currentSubject))

@@ -198,8 +198,7 @@ extension Attempt {
             return Handshake(scheme: .ntlm, target: target, user: user, domain: domain, password: credential.secret)
         case .negotiate:
             let delegates = target == .origin && challenger.matches(rules.delegationHosts)  // guard: delegation-hosts
-            return Handshake(
-                scheme: .negotiate, target: target, delegates: delegates, serverEndPoint: serverEndPoint)
+            return Handshake(scheme: .negotiate, target: target, delegates: delegates, serverEndPoint: serverEndPoint)
         default:
             return nil
         }

@@ -3,8 +3,7 @@ internal import WatchwordProtocol
 extension FetchFailure {
     /// The failure for an event that does not fit the state of the fetch, which is a bug in the broker. No request is
     /// sent.
-    static let unexpectedEvent = FetchFailure(
-        .internalError, "unexpected event in a fetch; please report this bug")
+    static let unexpectedEvent = FetchFailure(.internalError, "unexpected event in a fetch; please report this bug")
 
     static func tooManyRounds(at challenger: Challenger) -> FetchFailure {
         FetchFailure(

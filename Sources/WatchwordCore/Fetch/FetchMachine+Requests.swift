@@ -11,8 +11,7 @@ extension FetchMachine {
     ) -> FetchStep {
         let isOtherRoute: Bool?
         do throws(FetchFailure) {
-            isOtherRoute = try hop.chain.chooseRoute(
-                context.environment.proxy, context.upstreams, now: context.now)
+            isOtherRoute = try hop.chain.chooseRoute(context.environment.proxy, context.upstreams, now: context.now)
         } catch {
             return fail(error, &context)
         }
@@ -214,8 +213,7 @@ extension FetchMachine {
             proxyAuthentication: accepted(logins.outgoing.proxy),
             unanswered: unanswered ?? logins.unanswered(withoutChallenge: response, hop, context), exchanges: exchanges)
         if response.openBody != nil { result.proofs = logins.outgoing.proofs }
-        return FetchStep(
-            .finish(result), events: [.responded(status: response.status, headers: response.headers)])
+        return FetchStep(.finish(result), events: [.responded(status: response.status, headers: response.headers)])
     }
 
     mutating func fail(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {

@@ -186,8 +186,7 @@ struct FetchMachine: Sendable {
         if answer != .useDefault { question.declined.recordAnswer() }
         switch answer {
         case .cancel:
-            hop.leases.release(
-                .cancelled(by: respondent), answeredBy: respondent, question.slot, &context)
+            hop.leases.release(.cancelled(by: respondent), answeredBy: respondent, question.slot, &context)
             return fail(.challengeCancelled(at: hop.challenger(of: question)), &context)
         case .useDefault:
             question.declined.recordDefault(of: respondent)

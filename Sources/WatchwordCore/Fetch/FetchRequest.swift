@@ -52,7 +52,7 @@ public struct FetchRequest: Sendable {
     /// The client certificate for the origin of `url`.
     @IndirectOptional public var certificate: CertificateCredential?
     public var originLogin = OriginLogin.broker
-    /// Whether the fetch logs in before its first request, as if the server had challenged with Basic: token services of
+    /// Whether the fetch sends no request without a login, as if the server had challenged with Basic: token services of
     /// registries answer anyone, with fewer permissions.
     public var logsInFirst = false
     /// Whether the fetch is a request of the broker to an authorization server, for which no token is obtained.

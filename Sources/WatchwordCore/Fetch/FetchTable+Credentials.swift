@@ -99,8 +99,7 @@ extension FetchTable {
     private mutating func recordForgotten(_ listings: [SessionListing]) {
         for listing in listings {
             context.forgets.record(.credentials(listing.space, user: listing.user))
-            context.add(
-                .announce(CredentialChange(.forgotten, listing.space, user: listing.user, source: .session)))
+            context.add(.announce(CredentialChange(.forgotten, listing.space, user: listing.user, source: .session)))
         }
     }
 

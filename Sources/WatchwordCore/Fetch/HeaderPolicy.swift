@@ -49,8 +49,7 @@ enum HeaderPolicy {
             throw .invalidHeader("invalid header field name \"\(name)\"; use letters, digits and hyphens")
         }
         guard field.value.isFieldText else {  // guard: header-line-break
-            throw .invalidHeader(
-                "the value of header field \(name) contains a line break or another control character")
+            throw .invalidHeader("the value of header field \(name) contains a line break or another control character")
         }
         if credentials.contains(field.name) {  // guard: header-authorization
             throw .invalidHeader(

@@ -87,8 +87,7 @@ extension HopState {
             // guard: unasked-and-weaker
             !isDowngrade(challenge, server, context, .server), !self[server].hasRefused(credential, in: space),
             !self[server].withheld.contains(where: { $0.credential.isSame(as: credential) }),
-            !context.refusals.hasRefused(
-                credential, in: space, steering(to: server), since: fetch.refusalBaseline)
+            !context.refusals.hasRefused(credential, in: space, steering(to: server), since: fetch.refusalBaseline)
         else { return nil }
         var attempt = Attempt(
             challenge, space, Candidate(credential: credential, source: .explicit, partition: fetch.access.partition))

@@ -33,8 +33,7 @@ extension LoginResolution {
             ?? hop.queueKey(for: attempt.space, .find, scope: attempt.challenge.scope, context)
         context.refusals.record(attempt.credential, attempt.source, in: key)
         if attempt.space != sent {
-            context.refusals.record(
-                attempt.credential, attempt.source, in: hop.queueKey(for: sent, .own, context))
+            context.refusals.record(attempt.credential, attempt.source, in: hop.queueKey(for: sent, .own, context))
         }
         // Behind a forwarding proxy, the server can send a 407 as well, so a 407 does not remove a credential that the
         // proxy has accepted.

@@ -12,9 +12,8 @@ extension SessionCache {
         let logins = accepted[challenger]
         var list = logins.list(of: owner, in: space).covering(path)
         if let scope {
-            let covers = { (login: AcceptedLogin) in login.credential.scope?.covers(scope) ?? false }
-            let isCovered = logins.list(of: owner).covering(path).contains(where: covers)
-            list = list.filter(isCovered ? covers : { $0.credential.scope == nil })
+            let covering = list.filter { $0.credential.scope?.covers(scope) ?? false }
+            list = covering.isEmpty ? list.filter { $0.credential.scope == nil } : covering
         }
         let entry = defaultEntry(of: space, user: user, in: list, now: now)
         guard let entry, !entry.isDoubted else { return nil }
