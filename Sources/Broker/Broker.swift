@@ -120,9 +120,7 @@ extension Broker: ConnectionService {
     public nonisolated func connectionOpened(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
         // As with the bytes below, the closure runs on this thread; so does everything that uses the link.
         nonisolated(unsafe) let link = link
-        return assumeIsolated { broker in
-            broker.desks.clients.open(link, peer: peer, left: broker.desks.questions.parked.program(of: peer.pid))
-        }
+        return assumeIsolated { $0.desks.clients.open(link, peer: peer) }
     }
 
     public nonisolated func received(_ bytes: UnsafeRawBufferPointer, from connection: ConnectionID) {

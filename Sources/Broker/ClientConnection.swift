@@ -36,12 +36,8 @@ final class ClientConnection {
         earlyBytes = peer.earlyBytes
     }
 
-    /// Whether the client can be asked about its own fetches. With delivery `result`, the answer may come on another
-    /// connection.
-    var isSubscribed: Bool {
-        guard let delivery = profile.subscription?.delivery, delivery != .none else { return false }
-        return delivery == .result || !hasInputEnded
-    }
+    /// Whether the client can be asked about its own fetches.
+    var isSubscribed: Bool { !hasInputEnded && (profile.subscription?.delivery ?? .none) != .none }
 
     var requester: Requester {
         Requester(

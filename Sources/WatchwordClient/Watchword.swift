@@ -76,7 +76,7 @@ public final class Watchword {
     public func fetch(
         _ params: FetchRunParams, answer: @escaping (Challenge) -> Answer
     ) throws(ClientFailure) -> Response {
-        let result = try connection.call(FetchRun.fetch(params)) { answer(Challenge($0.params)).challengeAnswer }
+        let result = try connection.call(FetchRun(params)) { answer(Challenge($0.params)).challengeAnswer }
         return Response(result, body: try body(result["body"]))
     }
 

@@ -75,9 +75,6 @@ public enum Limits {
     public static let subscriptionHosts = 64
     /// Agents registered at the same time; a desktop has one.
     public static let agents = 16
-    /// Fetches with delivery `result` that wait for their second `fetch/run`: of all clients, and of one process.
-    public static let parkedFetches = 256
-    public static let parkedFetchesOfProgram = 128
 
     /// Redirects of one fetch: the default, and the largest `maxRedirects`.
     public static let defaultRedirects = 20

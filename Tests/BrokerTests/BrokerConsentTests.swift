@@ -200,33 +200,14 @@ import WatchwordProtocol
         }
     }
 
-    /// A listed challenge would reveal the sites of other programs.
-    @Test(arguments: [(FetchTable.Sharing.user, 1), (.ask, 0), (.client, 0)])
-    func pendingChallengesOfSeparatedProgramsAreNotListed(sharing: FetchTable.Sharing, count: Int) {
-        let apart = Stage { $0.sharing = sharing }
-        let client = apart.connect(.result)
-        _ = client.fetch()
-        apart.transfers.challenge()
-        _ = client.hear()
-        func listed(_ other: StageClient) -> Int? {
-            other.call("auth/listPending")?["result"]?["challenges"]?.elements?.count
-        }
-        #expect(listed(apart.connect(nil, subject: Subject(.exe, "/usr/bin/other"))) == count)
-        #expect(listed(apart.connect(nil, subject: .unknown)) == 0)
-        #expect(listed(apart.connect(nil)) == 1, "the same program")
-        #expect(listed(client) == 1)
-    }
-
-    @Test func aSandboxedProgramReceivesNothingAboutOthers() throws {
+    @Test func aSandboxedProgramReceivesNothingAboutOthers() {
         let plain = Stage()
         let sandbox = plain.connect(.request, subject: Self.maps)
-        let client = plain.connect(.result)
+        let client = plain.connect(.notification)
         _ = client.fetch()
         plain.transfers.challenge()
-        let token = try #require(client.hear().replies.first?["result"]?["resume"]?.string)
+        #expect(client.hear().of("auth/pending").count == 1)
         #expect(sandbox.call("auth/listPending")?["result"]?["challenges"]?.elements == [])
-        let stolen = sandbox.call("fetch/run", #"{"resume":"\#(token)","answer":{"action":"continue"}}"#)
-        #expect(stolen?.kind == "unknownResume")
         storeForBob(plain.connect(nil))
         #expect(sandbox.hear().of("credential/changed").isEmpty)
         #expect(client.call("auth/listPending")?["result"]?["challenges"]?.elements?.count == 1)

@@ -3,92 +3,25 @@ import JSONText
 import Testing
 import WatchwordProtocol
 
-/// The delivery `result`, subscriptions, and the requests `canAuthenticate` and `useStorage`.
+/// Subscriptions, and the requests `canAuthenticate` and `useStorage`.
 @Suite struct BrokerDeliveryTests {
     private let stage = Stage()
 
-    private func resume(_ token: String?, _ answer: String = bobsAnswer, id: Int = 2) -> String {
-        #"{"jsonrpc":"2.0","id":\#(id),"method":"fetch/run","params":{"resume":"\#(token ?? "")","answer":\#(answer)}}"#
-    }
-
-    private func park(_ client: StageClient) -> JSON? {
+    /// Such a client needs no second kind of delivery.
+    @Test func aClientThatCannotAnswerSendsTheCredentialWithItsNextFetch() {
+        let client = stage.connect(nil)
         _ = client.fetch()
         stage.transfers.challenge("Staff")
-        return client.hear().first?["result"]
-    }
-
-    @Test func aParkedFetchIsResumed() {
-        let client = stage.connect(.result)
-        let half = park(client)
-        #expect(half?["state"]?.string == "authRequired")
-        #expect(half?["challenge"]?["protectionSpace"]?["realm"]?.string == "Staff")
-        let token = half?["resume"]?.string
-        #expect(token?.utf8.count == 32)
-        #expect(client.say(resume(token)).isEmpty)
+        let first = client.hear().first?["result"]
+        #expect(first?["status"]?.integer == 401)
+        #expect(first?["unanswered"]?.elements?.first?["reason"]?.string == "noRespondent")
+        let credential = #"{"type":"password","user":"bob","password":"pw"}"#
+        _ = client.say(
+            #"{"jsonrpc":"2.0","id":2,"method":"fetch/run","params":{"url":"http://host/","credential":\#(credential)}}"#
+        )
         stage.transfers.challenge("Staff")
-        let again = client.hear().first?["result"]
-        #expect(again?["challenge"]?["previousFailureCount"]?.integer == 1)
-        _ = client.say(resume(again?["resume"]?.string, bobsAnswer.replacing("pw", with: "right"), id: 3))
         stage.transfers.respond(200)
         #expect(client.hear().replies.map(\.status) == [200])
-    }
-
-    @Test func aParkedFetchMayBeResumedOnAnotherConnection() {
-        let first = stage.connect(.result)
-        let token = park(first)?["resume"]?.string
-        first.leave()
-        let second = stage.connect(nil)
-        #expect(second.say(resume(token)).isEmpty)
-        stage.transfers.respond(200)
-        #expect(second.hear().map(\.status) == [200])
-    }
-
-    @Test func aResumeTokenIsValidOnce() {
-        let client = stage.connect(.result)
-        let token = park(client)?["resume"]?.string
-        #expect(client.say(resume(token, #"{"action":"continue"}"#)).map(\.status) == [401])
-        #expect(client.say(resume(token)).map(\.kind) == ["unknownResume"])
-        #expect(client.say(resume("0")).map(\.kind) == ["unknownResume"])
-    }
-
-    @Test func anInvalidAnswerLeavesTheFetchParked() {
-        let client = stage.connect(.result)
-        let token = park(client)?["resume"]?.string
-        #expect(client.say(resume(token, #"{"action":"maybe"}"#)).map(\.kind) == ["invalidParams"])
-        #expect(client.say(resume(token, #"{"action":"cancel"}"#)).replies.map(\.kind) == ["challengeCancelled"])
-    }
-
-    @Test func aResumeTokenIsValidUntilTheDeadline() async {
-        let client = stage.connect(.result)
-        let token = park(client)?["resume"]?.string
-        await stage.settle { stage.clock.sleeperCount > 0 }
-        stage.clock.advance(by: Limits.challengeDeadline)
-        await stage.settle { !stage.broker.hasQuestions }
-        #expect(client.say(resume(token)).map(\.kind) == ["unknownResume"])
-        #expect(client.call("server/status")?["result"]?["fetches"]?["running"]?.integer == 0)
-    }
-
-    @Test func listPendingShowsParkedChallengesWithoutTheToken() {
-        let token = park(stage.connect(.result))?["resume"]?.string ?? "?"
-        let listed = stage.connect(nil).call("auth/listPending")
-        #expect(listed?["result"]?["challenges"]?.elements?.count == 1)
-        #expect(String(decoding: listed?.serialized() ?? [], as: UTF8.self).contains(token) == false)
-    }
-
-    @Test func parkedFetchesAreLimited() {
-        func kinds(of client: StageClient, _ numbers: Range<Int>) -> [String?] {
-            numbers.flatMap { number in
-                _ = client.fetch("http://h\(number)/", id: number)
-                stage.transfers.challenge()
-                return client.hear().map(\.kind)
-            }
-        }
-        let own = Limits.parkedFetchesOfProgram
-        #expect(kinds(of: stage.connect(.result), 0..<own).allSatisfy { $0 == nil })
-        #expect(kinds(of: stage.connect(.result), own..<(own + 1)) == ["busy"], "the limit of one program")
-        let others = stage.connect(.result, pid: 4712)
-        #expect(kinds(of: others, own..<Limits.parkedFetches).allSatisfy { $0 == nil })
-        #expect(kinds(of: stage.connect(.result, pid: 4713), 1000..<1001) == ["busy"], "the limit of all programs")
     }
 
     // MARK: Subscriptions
@@ -192,7 +125,7 @@ import WatchwordProtocol
 
     @Test func aClientThatHasShutDownItsSideIsNotConsulted() {
         let client = stage.connect(nil)
-        _ = client.call("auth/subscribe", #"{"delivery":"result","asksCanAuthenticate":true}"#)
+        _ = client.call("auth/subscribe", #"{"delivery":"notification","asksCanAuthenticate":true}"#)
         _ = client.fetch()
         stage.broker.inputEnded(client.id)
         stage.transfers.challenge()

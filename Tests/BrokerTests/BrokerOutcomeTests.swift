@@ -60,19 +60,6 @@ import WatchwordProtocol
         #expect(resolved?["by"]?.string == "client" && resolved?["user"]?.string == "bob")
     }
 
-    @Test func aClientWithDeliveryResultReceivesNoOutcome() throws {
-        let client = stage.connect(.result)
-        _ = client.fetch()
-        stage.transfers.challenge()
-        let token = try #require(client.hear().first?["result"]?["resume"]?.string)
-        _ = client.say(
-            #"{"jsonrpc":"2.0","id":2,"method":"fetch/run","params":{"resume":"\#(token)","answer":\#(bobsAnswer)}}"#)
-        stage.transfers.respond(200)
-        let heard = client.hear()
-        #expect(heard.replies.map(\.status) == [200])
-        #expect(outcomes(heard) == [])
-    }
-
     @Test func aFetchThatEndsFirstAbandonsTheAnswer() {
         let desk = agent()
         let client = stage.connect(nil)

@@ -247,15 +247,6 @@ import WatchwordProtocol
         #expect(!stage.broker.hasConfirmations)
     }
 
-    @Test func challengesDeliveredAsResultsAreLimitedToMaxPending() throws {
-        let client = stage.connect(.result)
-        _ = client.call("auth/subscribe", #"{"maxPending":1}"#)
-        ask(1, of: client)
-        _ = client.fetch("http://host2/", id: 2)
-        stage.transfers.challenge()
-        #expect(client.hear().isEmpty)
-    }
-
     @Test(arguments: ["0", "-1", "1025", "\"one\""]) func maxPendingIsBounded(text: String) {
         let client = stage.connect(nil)
         #expect(client.call("agent/register", #"{"name":"a","maxPending":\#(text)}"#)?.kind == "invalidParams")

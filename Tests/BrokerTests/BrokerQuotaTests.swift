@@ -197,26 +197,7 @@ import WatchwordProtocol
         memory[0].release(600)
     }
 
-    // MARK: Parked fetches and incomplete batches
-
-    /// A parked fetch belongs to no connection.
-    @Test func aParkedFetchCountsAgainstTheQuotaOfItsProgram() throws {
-        let stage = Stage {
-            $0.quotaLimits.fetches = Crowd.program.limit(1)
-            $0.quotaLimits.requestBytes = Crowd.program.limit(10_000)
-        }
-        let client = stage.connect(.result)
-        _ = client.fetch()
-        stage.transfers.challenge()
-        let token = try #require(client.hear().replies.first?["result"]?["resume"]?.string)
-        client.leave()
-        let second = stage.connect(.result)
-        #expect(second.fetch().map(\.kind) == ["busy"])
-        #expect(stage.connect(pid: 4712).fetch().isEmpty)
-        let half = #"{"resume":"\#(token)","answer":{"action":"continue"}}"#
-        #expect(second.call("fetch/run", half)?.status == 401)
-        #expect(second.fetch(id: 3).isEmpty, "the fetch has ended")
-    }
+    // MARK: Incomplete batches
 
     @Test func repliesOfAnIncompleteBatchCountAgainstTheSharedQuota() {
         let stage = Stage { $0.quotaLimits.replyBytes = Crowd.program.limit(100_000) }

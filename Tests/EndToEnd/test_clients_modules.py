@@ -218,7 +218,7 @@ def test_a_credential_has_the_members_of_its_schema(credential, schema):
 
 def test_a_fetch_has_the_options_of_the_protocol():
     own = {"self", "url", "data", "size", "inline_bytes", "handler"}
-    unused = {"url", "resume", "answer"}
+    unused = {"url"}
     for template, name in [
             (_signatures.fetch, "fetch/run"), (_signatures.async_fetch, "fetch/run"),
             (_signatures.start, "fetch/start"), (_signatures.async_start, "fetch/start")]:

@@ -48,11 +48,6 @@ def test_an_invalid_handler_is_refused(stage, auth, member):
     assert failure["data"]["kind"] == "invalidParams" and member in str(failure["data"])
 
 
-def test_a_handler_is_refused_with_delivery_result(stage):
-    failure = stage.client(delivery="result").fetch("http://127.0.0.1:1/", auth={"handler": {}})["error"]
-    assert failure["data"]["kind"] == "invalidParams" and "requires delivery request or notification" in str(failure["data"])
-
-
 def test_python(site):
     asked = []
     with Watchword(answer=lambda challenge: asked.append("all"), path=site.broker_path) as broker:

@@ -393,25 +393,20 @@ def test_rule_20_fifty_processes_are_asked_once(stage):
 
 
 def test_a_shell_script_makes_the_whole_exchange(stage):
-    """With socat and jq, as SPECIFICATION.md shows it: the delivery `result`, over separate connections."""
+    """With socat and jq, as SPECIFICATION.md shows it: a client that cannot answer repeats the fetch with a credential."""
     server, password = stage.protected(body=b"the page")
     broker = stage.broker()
     script = textwrap.dedent("""
         set -eu
-        send() { socat -t 60 - "UNIX-CONNECT:$SOCKET"; }
-        hello='{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"client":{"name":"sh"},"protocolVersion":1,"capabilities":{"challenge":{"delivery":"result"}}}}'
-        first=$(jq -nc --arg url "$URL" '{jsonrpc:"2.0",id:1,method:"fetch/run",params:{url:$url}}')
-        half=$(printf '%s\\n' "$hello" "$first" | send | tail -n 1)
-        echo "$half" | jq -r '.result.challenge.protectionSpace.realm' >&2
-        token=$(echo "$half" | jq -r .result.resume)
-        jq -c --arg token "$token" '{jsonrpc:"2.0",id:2,method:"fetch/run",params:{resume:$token,answer:.}}' | send |
-            jq -r .result.body.value
+        ask() { socat -t 60 - "UNIX-CONNECT:$SOCKET"; }
+        jq -nc --arg url "$URL" '{jsonrpc:"2.0",id:1,method:"fetch/run",params:{url:$url}}' | ask | jq -c '.result | .status, .unanswered' >&2
+        jq -c --arg url "$URL" '{jsonrpc:"2.0",id:2,method:"fetch/run",params:{url:$url,credential:.}}' | ask | jq -r .result.body.value
     """)
     done = subprocess.run(["bash", "-c", script], env={**os.environ, "SOCKET": broker.socket, "URL": server.url},
-                          input=json.dumps(password_answer("bob", password)), capture_output=True, text=True, timeout=60)
+                          input=json.dumps({"type": "password", "user": "bob", "password": password}), capture_output=True, text=True, timeout=60)
     assert done.stdout == "the page\n", done.stderr
-    assert done.stderr == "Staff\n"
-    assert server.authorizations == [None, basic("bob", password)]
+    assert done.stderr == '401\n[{"scheme":"Basic","reason":"noRespondent"}]\n'
+    assert server.authorizations == [None, None, basic("bob", password)]
 
 
 def test_sigusr1_forgets_the_session_and_sighup_reads_the_configuration(stage):

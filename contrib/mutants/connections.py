@@ -118,7 +118,6 @@ BROKER = [
     ("greatest-of-all", "largestConsumer ?? connection.program", "largestConsumer.map { _ in connection.program } ?? connection.program",
      "BrokerTests.BrokerQuotaTests"),
     ("connections-of-process", "&& own < limits.connectionsOfProcess ", "", "BrokerSocketTests.BrokerServerTests"),
-    ("pending-of-others", "scope.isOfProgram(of: ", "isFor(", "BrokerTests.BrokerConsentTests"),
     ("configuration-file", BODY, "nil", "ConfigurationTests"),
     ("event-of-another", "watch.generation == one.generation, ", "", "EventLoopTests.EventLoopTests"),
 ]

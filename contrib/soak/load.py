@@ -12,7 +12,7 @@ WITHIN = 90
 # The errors that are expected because a server, a proxy, a client or the keyring is killed, or the broker locked.
 UNDERSTOOD = {
     "cancelled", "cannotConnect", "connectionLost", "malformedResponse", "proxyFailed", "tlsFailed", "timedOut", "challengeCancelled",
-    "challengeTimedOut", "bodyIncomplete", "bodyNotReplayable", "locked", "busy", "unknownFetch", "unknownCredential", "unknownResume",
+    "challengeTimedOut", "bodyIncomplete", "bodyNotReplayable", "locked", "busy", "unknownFetch", "unknownCredential",
     "keyringUnavailable",
 }
 
@@ -127,7 +127,7 @@ class Actor(threading.Thread):
         self.manner = self.chance.choice(["right"] * 6 + ["wrong", "continue", "cancel", "default", "reject"])
         things = [self.fetch] * 8 + [
             self.bring, self.through_the_proxy, self.through_the_proxy, self.elsewhere, self.upload, self.download, self.download,
-            self.break_off, self.die, self.die, self.forget, self.two_halves, self.lock, self.crowd]
+            self.break_off, self.die, self.die, self.forget, self.lock, self.crowd]
         thing = self.chance.choice(things)
         self.verdict.count(thing.__name__)
         thing()
@@ -140,7 +140,7 @@ class Actor(threading.Thread):
 
     def check_page(self, reply, site, number):
         result = reply.get("result")
-        if not result or result.get("state") or result["status"] not in (200, 401, 407):
+        if not result or result["status"] not in (200, 401, 407):
             return
         if result["status"] == 200:
             self.verdict.count("pages received")
@@ -264,27 +264,6 @@ class Actor(threading.Thread):
         listed = self.call("credential/list").get("result", {}).get("credentials", [])
         if listed:
             self.call("credential/forget", {"id": self.chance.choice(listed)["id"]})
-
-    def two_halves(self):
-        """Uses the delivery `result`: a challenge ends the fetch, and the answer resumes it, possibly on another connection."""
-        site, number, url = self.somewhere()
-        client = Client(self.world.socket, delivery="result")
-        try:
-            reply = self.wait(client, client.start("fetch/run", {"url": url + "/page"}))
-            while (result := reply.get("result", {})).get("state") == "authRequired":
-                if self.chance.random() < 0.2:
-                    self.wait(client, client.start("fetch/run", {"resume": result["resume"], "answer": {"action": "cancel"}}))
-                    return
-                if self.chance.random() < 0.3:
-                    client.close()
-                    client = Client(self.world.socket, delivery="result")
-                place, account = self.account(result["challenge"])
-                answer = {"action": "credential", "credential": self.credential(place, account)}
-                self.manner = "right"
-                reply = self.wait(client, client.start("fetch/run", {"resume": result["resume"], "answer": answer}))
-            self.check_page(reply, site, number)
-        finally:
-            client.close()
 
     def lock(self):
         if self.chance.random() > 0.2:

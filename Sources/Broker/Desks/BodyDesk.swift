@@ -199,7 +199,6 @@ final class BodyDesk {
             if let shortage = connection.quotas.requests.shortage(for: bytes.count) {
                 throw FetchFailure(.busy, shortage.requestText)
             }
-            fetch.chargedBytes += bytes.count
             fetch.usage?.grow(by: bytes.count)
             return .bytes(bytes)
         case .attached(let attached):

@@ -26,14 +26,13 @@ final class ClientRegistry {
 
     var all: Dictionary<ConnectionID, ClientConnection>.Values { connections.values }
 
-    /// - Parameter left: the program of this process if it has parked fetches, which use quotas, but no connection.
-    func open(_ link: any ClientLink, peer: PeerIdentity, left: @autoclosure () -> ClientProgram?) -> ConnectionID {
+    func open(_ link: any ClientLink, peer: PeerIdentity) -> ConnectionID {
         lastConnection += 1
         let id = ConnectionID(value: lastConnection)
         let tag = ProgramTag(value: lastConnection)
         let limits = context.options.quotaLimits
         // guard: held-by-program
-        let program = programs[peer.pid] ?? left() ?? ClientProgram(tag, limits, within: allPrograms)
+        let program = programs[peer.pid] ?? ClientProgram(tag, limits, within: allPrograms)
         programs[peer.pid] = program
         program.connectionCount += 1
         connections[id] = ClientConnection(id: id, peer: peer, link: link, program: program, limits)
@@ -57,7 +56,7 @@ final class ClientRegistry {
         connections[call.connection]?.complete(call, result)
     }
 
-    /// Returns the client that gets the reply to a fetch; `nil` if the fetch is parked or the connection is closed.
+    /// Returns the client that gets the reply to a fetch; `nil` if its connection is closed.
     func owner(of fetch: RunningFetch) -> ClientConnection? { fetch.owner.flatMap { connections[$0.connection] } }
 
     /// `initialize`: returns the version of the broker.

@@ -22,9 +22,7 @@ final class FetchMethods {
 
     /// `fetch/run`: the call is answered when the fetch ends.
     func run(_ params: FetchRunParams, _ call: Call<FetchRun>, from connection: ClientConnection) throws {
-        let fetch = try makeFetch(params, of: connection, inSteps: false)
-        fetch.owner = RunningFetch.Owner(
-            connection: connection.id, call: call, requestID: connection.requestID(of: call.id))
+        let fetch = try makeFetch(params, of: connection, connection.requestID(of: call.id), replyTo: call)
         progress.report(on: fetch)
         fetches.report(.started, of: fetch.id)
     }
@@ -37,9 +35,7 @@ final class FetchMethods {
                 "too many fetches and unread bodies on this connection (limit \(Limits.openBodies)); finish one first")
         }
         try clients.checkRoomForBody(of: connection)
-        let fetch = try makeFetch(params, of: connection, inSteps: true)
-        fetch.owner = RunningFetch.Owner(
-            connection: connection.id, call: nil, requestID: connection.requestID(of: call.id))
+        let fetch = try makeFetch(params, of: connection, connection.requestID(of: call.id))
         let token = bodies.begin(fetch, of: connection)
         connection.complete(call, .success((fetchID: "\(fetch.id)", attachToken: token)))
         progress.report(on: fetch)
@@ -50,10 +46,7 @@ final class FetchMethods {
     func start(_ exchange: FrontExchange, of connection: ClientConnection, _ answer: FrontAnswer) throws -> RunningFetch
     {
         try clients.checkRoomForBody(of: connection)
-        let fetch = try makeFetch(exchange.params, exchange.url, of: connection, inSteps: true) {
-            exchange.adapt(&$0)
-        }
-        fetch.owner = RunningFetch.Owner(connection: connection.id, call: nil, requestID: .null)
+        let fetch = try makeFetch(exchange.params, exchange.url, of: connection) { exchange.adapt(&$0) }
         (fetch.answer, answer.fetch) = (answer, fetch.id)
         fetches.report(.started, of: fetch.id)
         return fetch
@@ -63,7 +56,7 @@ final class FetchMethods {
     /// - Parameter connection: the client that is asked if the request needs a login; `nil` for none.
     func start(
         _ oauth: OAuthRequest, for connection: ClientConnection?,
-        completion: @escaping (Result<FetchResponse, FetchFailure>) -> Void
+        completion: @escaping RunningFetch.Completion
     ) throws {
         var params = FetchRunParams(oauth)
         let client = oauth.usesCredentials ? connection : nil
@@ -80,36 +73,27 @@ final class FetchMethods {
         let request = fetches.change {
             $0.add(draft, of: client?.id.tag ?? .broker, program: client?.program.tag, client.map(currentSubject))
         }
-        // No call could be answered with a challenge.
-        let delivery = request.subscription?.delivery ?? .none
         let fetch = RunningFetch(
-            request, delivery: delivery == .result ? .notification : delivery, chargedBytes: params.chargedBytes,
-            since: context.now)
-        fetch.completion = completion
-        if let client {
-            fetch.owner = RunningFetch.Owner(connection: client.id, call: nil, requestID: .null)
-            (fetch.client, fetch.program) = (client.auditClient, client.peer.subject.text)
-        }
+            request, of: client, chargedBytes: params.chargedBytes, since: context.now, completion: completion)
         fetches.add(fetch)
-        if let client { fetch.belong(to: client) }
         fetches.report(.started, of: fetch.id)
     }
 
-    /// - Parameter url: that of `params`, if it is parsed already.
-    /// - Parameter adapt: changes the request before the fetch is added.
+    /// - Parameters:
+    ///   - url: that of `params`, if it is parsed already.
+    ///   - call: the call that the result answers; `nil` for a stepwise fetch.
+    ///   - adapt: changes the request before the fetch is added.
     private func makeFetch(
-        _ params: FetchRunParams, _ url: FetchURL? = nil, of connection: ClientConnection, inSteps: Bool,
+        _ params: FetchRunParams, _ url: FetchURL? = nil, of connection: ClientConnection,
+        _ requestID: RequestID = .null, replyTo call: Call<FetchRun>? = nil,
         adapt: (inout FetchRequest) -> Void = { _ in }
     ) throws -> RunningFetch {
+        let inSteps = call == nil
         let subscription = connection.isSubscribed ? connection.profile.subscription : nil
         try clients.checkRoom(for: params.chargedBytes, of: connection)
         var draft = try FetchRequest(params, subscription: subscription, inSteps: inSteps, url: url)
         guard inSteps || params.attachedBody == nil else {
             throw InvalidParams("params.body of type attach is valid only in fetch/start, which returns a token for it")
-        }
-        guard params.handler == nil || subscription?.delivery != .result else {
-            throw InvalidParams(
-                "params.auth.handler requires delivery request or notification on the connection")
         }
         adapt(&draft)
         draft.mayNameFiles = !connection.isConfined
@@ -127,16 +111,10 @@ final class FetchMethods {
         if let stream { draft.body = .stream(stream) }
         let (program, subject) = (connection.program.tag, currentSubject(of: connection))
         let request = fetches.change { $0.add(draft, of: connection.id.tag, program: program, subject) }
-        var delivery = request.subscription?.delivery ?? .none
-        // The call is answered at once, so challenges cannot be delivered as its result.
-        if inSteps && delivery == .result { delivery = .notification }
         let fetch = RunningFetch(
-            request, delivery: delivery, chargedBytes: params.chargedBytes, since: context.now)
+            request, of: connection, requestID, replyTo: call, chargedBytes: params.chargedBytes, since: context.now)
         fetch.source = stream?.source
-        fetch.client = connection.auditClient
-        fetch.program = connection.peer.subject.text
         fetches.add(fetch)
-        fetch.belong(to: connection)
         context.log.debug("fetch started", metadata: ["fetch": "\(fetch.id)", "origin": "\(fetch.origin.text)"])
         return fetch
     }

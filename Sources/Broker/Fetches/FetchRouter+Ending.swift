@@ -52,7 +52,7 @@ extension FetchRouter {
             }
             desks.bodies.open(response, fetch, result, for: connection)
         }
-        if let call = owner.call { connection.complete(call, .success(.response(result))) }
+        if let call = owner.call { connection.complete(call, .success(result)) }
         clients.checkReplies(of: connection)
     }
 
@@ -77,8 +77,8 @@ extension FetchRouter {
         fail(fetch, failure, on: connection)
     }
 
-    /// Removes the fetch, and returns the client that gets the reply; `nil` if the fetch was removed already or is
-    /// parked, or if the connection is closed.
+    /// Removes the fetch, and returns the client that gets the reply; `nil` if the fetch was removed already or the
+    /// connection is closed.
     private func finish(_ fetch: RunningFetch) -> ClientConnection? {
         guard remove(fetch) else { return nil }
         clients.notifyOutcome(.abandoned, of: fetch)

@@ -3,6 +3,8 @@ internal import WatchwordProtocol
 
 /// An unanswered fetch. Used on the broker's actor only.
 final class RunningFetch {
+    typealias Completion = (Result<FetchResponse, FetchFailure>) -> Void
+
     /// The client that gets the reply, and its request.
     struct Owner {
         let connection: ConnectionID
@@ -12,15 +14,15 @@ final class RunningFetch {
     }
 
     let request: SharedFetchRequest
-    /// `nil` while the fetch is parked.
-    var owner: Owner?
-    /// How challenges are delivered to the client.
-    let delivery: ChallengeDelivery
+    /// `nil` for a fetch of the broker itself that no client can be asked about.
+    let owner: Owner?
     let since: Duration
-    /// The client that started the fetch or, after parking, resumed it.
-    var client: AuditEvent.Client?
+    /// The client that started the fetch.
+    let client: AuditEvent.Client?
     /// The program that started the fetch, as `Subject.text`.
-    var program: ExactText = ""
+    let program: ExactText
+    /// The quota usage of this fetch, until it ends.
+    private(set) var usage: FetchUsage?
     /// The transfer in progress, if any.
     var transfer: TransferID?
     /// The deadline of a wait for another fetch or a lookup.
@@ -34,17 +36,13 @@ final class RunningFetch {
     /// Set only for a fetch begun with `fetch/start`.
     var steps: FetchSteps?
     /// Called with the outcome of a fetch of the broker itself; `nil` for a fetch of a client.
-    var completion: ((Result<FetchResponse, FetchFailure>) -> Void)?
+    let completion: Completion?
     /// The search for a token for which the fetch waits.
     var tokenSearch: Int?
     /// The request to a front that the fetch answers; `nil` for a fetch of a client.
     var answer: FrontAnswer?
     /// The source of a request body that is attached through a socket (`fetch/attach`).
     var source: BodySourceID?
-    /// The number of stored bytes of request data that were received in messages.
-    var chargedBytes: Int
-    /// The quota usage of this fetch. While the fetch is parked, it is charged to the program, not to a connection.
-    var usage: FetchUsage?
     /// The open body of the response that is being processed.
     var openBody: OpenBody?
 
@@ -54,21 +52,25 @@ final class RunningFetch {
     /// The cause of events in this fetch, for the audit log.
     var cause: Cause { Cause(client: client, fetchID: "\(id)") }
 
-    init(_ request: SharedFetchRequest, delivery: ChallengeDelivery, chargedBytes: Int, since: Duration) {
+    /// - Parameters:
+    ///   - connection: the client that can be asked about the fetch, and is charged for it; `nil` for none.
+    ///   - requestID: the request of the client that started the fetch.
+    init(
+        _ request: SharedFetchRequest, of connection: ClientConnection?, _ requestID: RequestID = .null,
+        replyTo call: Call<FetchRun>? = nil, chargedBytes: Int, since: Duration, completion: Completion? = nil
+    ) {
         self.request = request
-        self.delivery = delivery
-        self.chargedBytes = chargedBytes
         self.since = since
-    }
-
-    /// Assigns the fetch to `connection`, which gets the reply and is charged for the fetch.
-    func belong(to connection: ClientConnection) {
-        connection.fetches.insert(id)
-        usage = FetchUsage(in: connection.quotas, bytes: chargedBytes)
+        self.completion = completion
+        owner = connection.map { Owner(connection: $0.id, call: call, requestID: requestID) }
+        (client, program) = (connection?.auditClient, connection?.peer.subject.text ?? "")
+        usage = connection.map { FetchUsage(in: $0.quotas, bytes: chargedBytes) }
+        connection?.fetches.insert(id)
     }
 
     /// Ends the assignment to `connection`, and releases the quota.
     func leave(_ connection: ClientConnection) {
-        if connection.fetches.remove(id) != nil { usage = nil }
+        connection.fetches.remove(id)
+        usage = nil
     }
 }

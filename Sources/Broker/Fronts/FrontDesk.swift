@@ -190,7 +190,7 @@ final class FrontDesk {
         if let front, front.isRestricted, let opener = front.opener { identity = opener.peer }
         let subject = front?.subject ?? identity.subject
         if subject != identity.subject { (identity.subject, identity.process) = (subject, nil) }
-        let connection = fetches.clients.open(link, peer: identity, left: nil)
+        let connection = fetches.clients.open(link, peer: identity)
         programs[connection] = Program(link, id, isDescendant: peer.isDescendant)
         fronts[id]?.connections += 1
         return connection

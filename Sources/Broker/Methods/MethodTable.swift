@@ -42,11 +42,8 @@ struct MethodTable: Sendable {
         add(ServerStatus.self) { _, _, _, desks in desks.status() }
         add(Discover.self) { _, _, _, _ in ProtocolDocument.load() }
 
-        addLater(FetchRun.self) { params, call, client, desks in
-            switch params {
-            case .fetch(let params): try desks.methods.run(params, call, from: client)
-            case .resume(let token, let answer): try desks.questions.resume(token, with: answer, call, from: client)
-            }
+        addLater(FetchRun.self) { method, call, client, desks in
+            try desks.methods.run(method.params, call, from: client)
         }
         addLater(FetchStart.self) { method, call, client, desks in
             try desks.methods.start(method.params, call, from: client)

@@ -44,20 +44,18 @@ final class TokenDesk {
         if let failure = recent.failure(of: query, now: context.now) {
             return fetches.report(.found(.token(.failed(failure))), of: fetch.id)
         }
-        // A parked fetch has no connection at which it could wait for a login.
-        let mayAsk = query.mayAsk && fetch.delivery != .result
-        let opensLogin = mayAsk && recent.refusal(of: query, now: context.now) == nil
+        let opensLogin = query.mayAsk && recent.refusal(of: query, now: context.now) == nil
         if let search = searches[query.purpose] {
             fetch.tokenSearch = search.number
             search.machine.mayAsk = search.machine.mayAsk || opensLogin
-            search.waiting.fetches[fetch.id] = mayAsk
+            search.waiting.fetches[fetch.id] = query.mayAsk
             if let login = search.machine.login { show(login, to: fetch.id, of: search) }
             return
         }
         let search = searches.begin(query)
         fetch.tokenSearch = search.number
         search.machine.mayAsk = opensLogin
-        search.waiting.fetches[fetch.id] = mayAsk
+        search.waiting.fetches[fetch.id] = query.mayAsk
         search.client = fetch.owner?.connection
         advance(search.number, .started)
     }

@@ -23,12 +23,12 @@ struct OpenAnswer {
     /// Returns `nil` for answers on which a server gives no verdict: trust decisions, and all answers without a
     /// credential.
     init?(_ question: PendingQuestion, _ challenge: Challenge, _ answer: ChallengeAnswer) {
-        guard case .credential(let credential) = answer, let connection = question.place.connection else { return nil }
+        guard case .credential(let credential) = answer else { return nil }
         if case .trust = credential { return nil }
         challengeID = question.id
         (space, isOfAgent) = (challenge.protectionSpace, question.isForAgent)
         by = question.place.word
-        self.connection = connection
+        connection = question.place.connection
     }
 
     var isProxy: Bool { space.proxyType != nil }

@@ -17,13 +17,10 @@ struct PendingQuestion {
     enum Place: Equatable {
         case client(ConnectionID)
         case agent(ConnectionID)
-        /// The challenge was delivered as a result, and any client with this token can resume the fetch.
-        case parked(token: String)
 
-        var connection: ConnectionID? {
+        var connection: ConnectionID {
             switch self {
             case .client(let id), .agent(let id): id
-            case .parked: nil
             }
         }
 
@@ -55,7 +52,7 @@ struct PendingQuestion {
     /// Returns how a challenge is delivered to its respondent.
     func delivery(of challenge: Challenge, in fetch: RunningFetch) -> ChallengeDelivery {
         guard case .client = place else { return .request }
-        return challenge.isForHandler ? fetch.request.handler?.delivery ?? .request : fetch.delivery
+        return (challenge.isForHandler ? fetch.request.handler : fetch.request.subscription)?.delivery ?? .request
     }
 
     func notifyCancelled(_ reason: WithdrawalReason, _ connection: ClientConnection) {

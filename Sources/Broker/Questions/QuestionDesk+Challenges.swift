@@ -17,7 +17,7 @@ extension QuestionDesk {
     private func askClient(_ challenge: Challenge, for fetch: RunningFetch) {
         guard let connection = clients.owner(of: fetch),
             challenge.isForHandler
-                ? !connection.hasInputEnded : fetch.delivery == .result || connection.isSubscribed
+                ? !connection.hasInputEnded : connection.isSubscribed
         else { return fetches.report(.notAsked(.unsubscribed), of: fetch.id) }
         guard mayAsk(for: fetch) else { return }
         put(open(challenge, for: fetch, at: .client(connection.id)), to: connection)
@@ -62,11 +62,9 @@ extension QuestionDesk {
             requester: clients.owner(of: fetch)?.requester
                 ?? Requester(name: nil, pid: 0, subject: Subject(.unknown, "")),
             deadlineMs: context.challengeDeadline(challenge).wholeMilliseconds)
-        let delivery = question.delivery(of: challenge, in: fetch)
-        guard delivery != .result else { return park(fetch, params, of: connection) }
         params.handledRequest = challenge.isForHandler ? fetch.owner?.requestID : nil
         audit.recordQuestion(challenge, for: fetch, to: connection, at: question.place.word)
-        if delivery == .notification {
+        if question.delivery(of: challenge, in: fetch) == .notification {
             asked(connection.id).challenges.add(params, request: nil)
             connection.notify(.authPending, params.json)
         } else {
@@ -111,7 +109,7 @@ extension QuestionDesk {
     // MARK: Withdrawal
 
     /// Continues after a respondent gave no answer: asks the next agent, if there is one; otherwise continues the fetch
-    /// without an answer. A parked fetch fails with `challengeTimedOut`.
+    /// without an answer.
     func advanceQuestion(
         _ challenge: Challenge, _ question: PendingQuestion, of fetch: RunningFetch, because reason: NoAnswer
     ) {
@@ -119,16 +117,10 @@ extension QuestionDesk {
             takeBack(question, because: .deadline)
             recordSilence(challenge, question, fetch, reason)
         }
-        switch question.place {
-        case .parked:
-            _ = close(question.id)
-            return fetches.cancel(
-                fetch, FetchFailure(.challengeTimedOut, "timed out waiting for an answer to the challenge"))
-        case .agent(let id):
-            if let next = clients.agent(for: challenge, after: question.passedOn.union([id])) {
-                return move(question, to: next)
-            }
-        case .client: break
+        if case .agent(let id) = question.place,
+            let next = clients.agent(for: challenge, after: question.passedOn.union([id]))
+        {
+            return move(question, to: next)
         }
         guard reason.isSilence else { return resolve(question.id, with: .useDefault, by: question.place.word) }
         guard close(question.id) != nil else { return }
@@ -139,7 +131,8 @@ extension QuestionDesk {
 
     /// Withdraws a queued or delivered challenge from its respondent.
     func takeBack(_ question: PendingQuestion, because reason: WithdrawalReason) {
-        guard let id = question.place.connection, let connection = clients[id] else { return }
+        let id = question.place.connection
+        guard let connection = clients[id] else { return }
         let respondent = asked(id)
         respondent.queue.remove(question.id)
         // After its deadline, a question counts as answered, so a late `auth/respond` gets `answered` rather than

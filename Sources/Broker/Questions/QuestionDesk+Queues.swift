@@ -60,7 +60,7 @@ extension QuestionDesk {
         let respondent = asked(id)
         // Requests without a question are prompts of programs (`AskpassDesk`).
         let consents = respondent.requests.values.count { self[$0]?.isConsent ?? true }
-        return respondent.challenges.count + consents + parked.count(at: id)
+        return respondent.challenges.count + consents
     }
 }
 

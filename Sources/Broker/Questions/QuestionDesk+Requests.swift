@@ -35,7 +35,7 @@ extension QuestionDesk {
 
     /// Passes a consent prompt to the next agent, with a new deadline.
     func passOnConsent(_ question: PendingQuestion, of fetch: RunningFetch, because reason: NoAnswer) {
-        let passed = question.place.connection.map { question.passedOn.union([$0]) } ?? question.passedOn
+        let passed = question.passedOn.union([question.place.connection])
         guard let next = clients.confirmer(for: fetch, after: passed) else {
             return settleConsent(question.id, nil, by: reason == .deadline ? "deadline" : "nobody")
         }

@@ -15,7 +15,6 @@ final class QuestionDesk {
     let reference: DeskReference<QuestionDesk>
     private var pending: [String: PendingQuestion] = [:]
     private var asked: [ConnectionID: AskedClient] = [:]
-    var parked = ParkedFetches()
 
     init(_ fetches: FetchRouter, _ bodies: BodyDesk, _ reference: DeskReference<QuestionDesk>) {
         (context, audit, clients) = (fetches.context, fetches.audit, fetches.clients)
@@ -47,8 +46,6 @@ final class QuestionDesk {
         (fetch.question, fetch.waitTimer) = (id, nil)
         pending[id] = PendingQuestion(id: id, fetch: fetch.id, content: content, since: context.now, place: place)
     }
-
-    func setPlace(_ place: PendingQuestion.Place, of id: String) { pending[id]?.place = place }
 
     /// Records the request that delivers a question; its reply is the answer.
     func setRequest(_ number: Int, of id: String, at connection: ClientConnection) {
@@ -82,7 +79,6 @@ final class QuestionDesk {
         guard let question = pending.removeValue(forKey: id) else { return nil }
         question.deadline?.cancel()
         recall(question)
-        if case .parked(let token) = question.place { unpark(token) }
         if let fetch = fetches[question.fetch] {
             fetch.question = nil
             if question.challenge != nil || question.isConsent { fetch.challengeTime += context.now - question.since }
@@ -91,7 +87,8 @@ final class QuestionDesk {
     }
 
     private func recall(_ question: PendingQuestion) {
-        guard let id = question.place.connection, let respondent = asked[id] else { return }
+        let id = question.place.connection
+        guard let respondent = asked[id] else { return }
         respondent.queue.remove(question.id)
         if let number = question.request, respondent.requests.removeValue(forKey: number) != nil {
             clients[id]?.withdraw(request: number)
@@ -109,7 +106,7 @@ final class QuestionDesk {
     func move(_ question: PendingQuestion, to agent: ClientConnection) {
         var question = question
         recall(question)
-        question.place.connection.map { _ = question.passedOn.insert($0) }
+        question.passedOn.insert(question.place.connection)
         (question.place, question.request) = (.agent(agent.id), nil)
         pending[question.id] = question
         put(question.id, to: agent)
@@ -160,4 +157,31 @@ final class QuestionDesk {
         leave(connection, because: .disconnected, where: \.isForAgent)
         asked[connection.id] = nil
     }
+
+    // MARK: Subscriptions
+
+    func subscribe(_ params: AuthSubscribe, _ connection: ClientConnection) {
+        connection.profile.subscription = params.subscription(after: connection.profile.subscription?.delivery)
+        scheduleDelivery(at: connection.id)
+    }
+
+    /// `auth/unsubscribe`: running fetches continue without answers from this client.
+    func unsubscribe(_ connection: ClientConnection) {
+        connection.profile.subscription = nil
+        leave(connection, because: .unregistered, where: \.isForSubscriber)
+    }
+
+    /// `agent/unregister`: open questions move to the next agent.
+    func unregisterAgent(_ connection: ClientConnection) throws {
+        guard let agent = connection.profile.agent else {
+            throw RPCError(.invalidRequest, "this connection is not an agent")
+        }
+        connection.profile.agent = nil
+        context.log.notice("agent unregistered", metadata: ["agent": "a\(agent.number)"])
+        leave(connection, because: .unregistered, where: \.isForAgent)
+        fetches.desks.programPrompts.leave(connection, because: .unregistered)
+    }
+
+    /// `auth/listPending`: returns the open challenges of this connection.
+    func listPending(_ connection: ClientConnection) -> [AuthChallengeParams] { asked(connection.id).challenges.all }
 }

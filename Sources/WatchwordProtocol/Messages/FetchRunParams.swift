@@ -12,8 +12,6 @@ public enum Interaction: String, Sendable, CaseIterable {
 /// The notifications that a fetch requests.
 public enum FetchNotification: String, Sendable, CaseIterable {
     case headers, progress, redirect, waiting
-    /// `auth/resolved`, which is sent even if it is not requested.
-    case resolved
     /// Each request sent and each response received (`fetch/request`, `fetch/response`).
     case exchanges
 }

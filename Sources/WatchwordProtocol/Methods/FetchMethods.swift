@@ -1,5 +1,21 @@
 public import JSONText
 
+/// `fetch/run`: performs a fetch and returns its result in one reply.
+public struct FetchRun: CallableMethod, Equatable {
+    public static let name = "fetch/run"
+    public static let access = MethodAccess.everyClient
+
+    public var params: FetchRunParams
+
+    public init(_ params: FetchRunParams) { self.params = params }
+
+    public init(_ json: JSON?) throws(InvalidParams) { params = try FetchRunParams(json) }
+
+    public var json: JSON { params.json }
+
+    public static func json(_ result: FetchRunResult) -> JSON { result.json }
+}
+
 /// `fetch/start`: starts a stepwise fetch. The reply is sent at once; the body is read while it is received.
 public struct FetchStart: CallableMethod, Equatable {
     public static let name = "fetch/start"

@@ -54,7 +54,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case parseError, invalidRequest, methodNotFound, invalidParams, internalError, cancelled
     case badURL, invalidHeader, invalidMethod, notSupported, tooLarge, busy, shuttingDown, unknownFetch
     case challengeCancelled, challengeTimedOut, tooManyAttempts, invalidAnswer, denied, locked, unknownCredential
-    case keyringUnavailable, unknownResume, serverNotAuthentic, noAgent
+    case keyringUnavailable, serverNotAuthentic, noAgent
     case nameNotResolved, cannotConnect, timedOut, connectionLost, malformedResponse, tlsFailed, serverNotTrusted
     case clientCertificateRejected, proxyFailed
     case tooManyRedirects, insecureRedirect, badRedirect
@@ -104,7 +104,6 @@ public enum ErrorKind: String, Sendable, CaseIterable {
         case .locked: (1015, .differently, nil)
         case .unknownCredential: (1016, .never, nil)
         case .keyringUnavailable: (1017, .later, nil)
-        case .unknownResume: (1018, .never, nil)
         case .serverNotAuthentic: (1019, .never, nil)
         case .nameNotResolved: (1020, .later, nil)
         case .cannotConnect: (1021, .later, nil)

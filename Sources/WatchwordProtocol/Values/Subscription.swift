@@ -4,8 +4,6 @@ public enum ChallengeDelivery: String, Sendable, CaseIterable {
     case request
     /// Sends the notification `auth/pending`, which is answered with `auth/respond`.
     case notification
-    /// Returns the challenge as the result of `fetch/run`. A second `fetch/run` with the resume token answers it.
-    case result
     case none
 }
 

@@ -63,7 +63,7 @@ enum ExitStatus {
             .loginFailed:
             loginDenied
         case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .internalError, .busy, .shuttingDown,
-            .unknownFetch, .protocolViolation, .locked, .unknownCredential, .keyringUnavailable, .unknownResume,
+            .unknownFetch, .protocolViolation, .locked, .unknownCredential, .keyringUnavailable,
             .noAgent:
             failedToStart
         }

@@ -117,7 +117,7 @@ struct FetchRunParamsTests {
         ("maxRedirects", "51", "params.maxRedirects must be a whole number from 0 to 50"),
         (
             "notify", #"["headers","body"]"#,
-            "params.notify must be a list of: headers, progress, redirect, waiting, resolved, exchanges"
+            "params.notify must be a list of: headers, progress, redirect, waiting, exchanges"
         ),
         ("notify", #""headers""#, "params.notify must be a list"),
         ("auth", "[]", "params.auth must be an object, not a list"),

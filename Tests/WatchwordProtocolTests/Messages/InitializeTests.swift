@@ -39,7 +39,7 @@ struct InitializeTests {
         ),
         (
             #"{"client":{"name":"t"},"protocolVersion":1,"capabilities":{"challenge":{"delivery":"mail"}}}"#,
-            "params.capabilities.challenge.delivery must be one of: request, notification, result, none"
+            "params.capabilities.challenge.delivery must be one of: request, notification, none"
         ),
     ])
     func isRefused(text: String, reason: String) {

@@ -32,7 +32,6 @@ const (
 	KindLocked                    Kind = "locked"
 	KindUnknownCredential         Kind = "unknownCredential"
 	KindKeyringUnavailable        Kind = "keyringUnavailable"
-	KindUnknownResume             Kind = "unknownResume"
 	KindServerNotAuthentic        Kind = "serverNotAuthentic"
 	KindNameNotResolved           Kind = "nameNotResolved"
 	KindCannotConnect             Kind = "cannotConnect"
