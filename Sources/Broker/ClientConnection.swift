@@ -54,7 +54,7 @@ final class ClientConnection {
     /// Whether fetches are running or response bodies are unread.
     private var hasFetches: Bool { !fetches.isEmpty || quotas.bodies.usage > 0 }
 
-    var ignoredReplies: Int { machine.ignoredReplies }
+    var ignoredMessages: Int { machine.ignoredMessages }
 
     func received(_ bytes: UnsafeRawBufferPointer) -> [ConnectionMachine.Event] {
         isEarly = earlyBytes > 0 || isEarly && machine.unreadCount > 0

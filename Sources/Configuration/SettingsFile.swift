@@ -86,14 +86,14 @@ public enum SettingsFile {
 
     private static func unknownTable(_ entry: TOMLEntry) -> SettingsProblem {
         let advice =
-            Suggestion.name(for: entry.path, among: tables).map { "did you mean \(header($0))?" }
+            SimilarName.nearest(to: entry.path, among: tables).map { "did you mean \(header($0))?" }
             ?? "the tables are \(list(tables.map(header)))"
         return SettingsProblem(line: entry.line, key: entry.path.shortened, "unknown table; \(advice)")
     }
 
     private static func unknownKey(_ entry: TOMLEntry, table: String?) -> SettingsProblem {
         let advice =
-            if let option = Suggestion.option(for: entry.path) {
+            if let option = similarOption(to: entry.path) {
                 "did you mean \(option.name) in [\(option.table)]?"
             } else if let table {
                 "the options of [\(table)] are \(list(Settings.options.filter { $0.table == table }.map(\.name)))"
@@ -101,6 +101,15 @@ public enum SettingsFile {
                 "options belong in the tables \(list(tables.map(header)))"
             }
         return SettingsProblem(line: entry.line, key: entry.path.shortened, "unknown option; \(advice)")
+    }
+
+    /// Returns the option most similar to a path, compared by key or, in any table, by name; `nil` if none is similar.
+    private static func similarOption(to path: String) -> ConfigurationOption? {
+        let name = path.split(separator: ".").last.map(String.init) ?? path
+        return SimilarName.nearest(to: path, among: Settings.options) { option in
+            let byName = SimilarName.distance(name, option.name).map { $0 + 1 }
+            return [SimilarName.distance(path, option.key), byName].compactMap(\.self).min()
+        }
     }
 
     private static let tables = Settings.tables + [OAuthTables.name]

@@ -251,7 +251,7 @@ extension TableTarget {
         }
         let names = Self.options.map(\.key)
         let advice =
-            Suggestion.name(for: name, among: names).map { "did you mean \($0)?" }
+            SimilarName.nearest(to: name, among: names).map { "did you mean \($0)?" }
             ?? "the options of \(header) are \(names.joined(separator: ", "))"
         let key = "\(table).\(written.shortened)"
         return [SettingsProblem(line: entry.line, key: key, "unknown option; \(advice)")]

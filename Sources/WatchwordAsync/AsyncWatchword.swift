@@ -156,7 +156,7 @@ public actor AsyncWatchword {
         case .success(.request(let id, let method, let params)):
             receive(id, method, params ?? [:])
         case .success(.notification(BrokerMethodName.cancelRequest.rawValue, let params)):
-            if let id = (try? CancelRequestParams(params))?.id { questions.removeValue(forKey: id)?.cancel() }
+            if let id = (try? CancelRequestParams(Members(params)))?.id { questions.removeValue(forKey: id)?.cancel() }
         case .success(.notification(BrokerMethodName.authResolved.rawValue, let params)):
             onResolved(params ?? [:])
         case .success(.result), .success(.error), .success(.notification), .success(.malformedReply), .success(.empty),

@@ -174,7 +174,7 @@ public final class BrokerConnection {
     private func receiveNotification(_ method: String, _ params: JSON?) {
         switch BrokerMethodName(rawValue: method) {
         case .cancelRequest:
-            if case .integer(let number)? = (try? CancelRequestParams(params))?.id { withdrawn.insert(number) }
+            if case .integer(let number)? = (try? CancelRequestParams(Members(params)))?.id { withdrawn.insert(number) }
         case .authCancelled:
             if params?["reason"]?.string == "answered", let id = params?["challengeId"]?.string {
                 answeredInBrowser.insert(id)

@@ -228,7 +228,7 @@ def test_malformed_messages(stage, others, raw, text):
     for one in crowd:
         one.thread.join(20)
         assert not one.thread.is_alive(), "it is read without limit"
-    ignored = others.client.call("server/status", {})["result"]["ignoredReplies"]
+    ignored = others.client.call("server/status", {})["result"]["ignoredMessages"]
     assert ignored >= 22 * SENSELESS or errors
 
 

@@ -269,6 +269,57 @@ def test_the_schema_and_the_broker_accept_the_same_credentials(stage):
     assert len(server.requests) == 2, "the password was sent, and nothing else"
 
 
+VALUES = {"id": "session:1", "expiresAt": "2026-11-29T00:00:00Z", "since": "2026-11-29T00:00:00Z", "path": "/", "spkiSha256": "0a" * 32,
+          "protocol": "http", "host": "h", "certificate": "/c.pem", "privateKey": "/k.pem", "listen": "127.0.0.1:0"}
+
+
+def samples(schema, name=None):
+    """Values of a schema: for an object the required members alone, and then with each of its other members; one for each alternative."""
+    schema = schemas.resolve(schema)
+    for alternative in schema.get("oneOf", []) + schema.get("anyOf", []):
+        yield from samples(alternative, name)
+    if "const" in schema:
+        yield schema["const"]
+    elif "enum" in schema:
+        yield schema["enum"][0]
+    elif schema.get("type") == "object" and "properties" in schema:
+        fixed = {name: next(samples(schema["properties"][name], name), "x") for name in schema.get("required", [])}
+        yield fixed
+        for name, member in schema["properties"].items():
+            for value in samples(member, name):
+                yield {**fixed, name: value}
+    elif schema.get("type") == "array":
+        yield []
+    elif "type" in schema:
+        yield {"integer": schema.get("minimum", 1), "boolean": False, "null": None}.get(str(schema["type"]), VALUES.get(name, "x"))
+
+
+def misspelt(value):
+    """Yields copies of an object in which one member, at any depth, has another name, and that name."""
+    for name, member in value.items() if isinstance(value, dict) else ():
+        for wrong in (name[:-1], name + "s"):
+            yield {**{key: one for key, one in value.items() if key != name}, wrong: member}, wrong
+        for changed, wrong in misspelt(member):
+            yield {**value, name: changed}, wrong
+
+
+@pytest.mark.parametrize("method", sorted(set(schemas.methods("clientToBroker")) - {"$/cancelRequest"}))
+def test_rule_p15_a_misspelt_member_is_refused_at_any_depth(stage, method):
+    """All objects that the schemas describe, with each of their members misspelt: the error names it, and nothing is done."""
+    params = {one["name"]: one for one in schemas.methods("clientToBroker")[method]["params"]}
+    whole = {"type": "object", "properties": {name: one["schema"] for name, one in params.items()},
+             "required": [name for name, one in params.items() if one.get("required")]}
+    tried = {json.dumps(changed): (changed, wrong) for value in samples(whole) for changed, wrong in misspelt(value)}
+    tried["{}"] = ({**next(samples(whole)), "unknown": 1}, "unknown")
+    client = stage.client()
+    before = client.call("server/status")["result"]
+    for changed, wrong in tried.values():
+        error = client.call(method, changed)["error"]
+        assert error["data"]["kind"] == "invalidParams" and f'unknown member "{wrong}"' in error["data"]["detail"], (changed, error)
+    after = client.call("server/status")["result"]
+    assert {**after, "uptimeMs": 0, "loop": 0} == {**before, "uptimeMs": 0, "loop": 0}
+
+
 def test_every_method_has_an_example():
     found = [json.loads(path.read_text()) for path in EXAMPLES]
     for direction in ["clientToBroker", "brokerToClient"]:

@@ -149,6 +149,16 @@ private func withoutErrorData(_ text: String) throws -> String {
         #expect(conversation.notifications.isEmpty)
     }
 
+    @Test("Rule P15: a notification with an unknown member is dropped and counted")
+    func aNotificationWithAnUnknownMemberIsDropped() {
+        let conversation = Conversation()
+        _ = conversation.say(#"{"jsonrpc":"2.0","id":"a","method":"m"}"#)
+        let cancel = #"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"a","idd":"b"}}"#
+        #expect(conversation.say(cancel) == "")
+        let ignored = conversation.machine.ignoredMessages
+        #expect(ignored == 1)
+    }
+
     @Test("Rule P12: replies to no request are counted and ignored")
     func repliesToNoRequestAreCountedAndIgnored() {
         let conversation = Conversation()
@@ -159,7 +169,7 @@ private func withoutErrorData(_ text: String) throws -> String {
         _ = conversation.say(#"{"jsonrpc":"2.0","result":1,"id":1}"#)
         _ = conversation.say(#"{"jsonrpc":"2.0","result":1,"id":1}"#)
         #expect(conversation.replies == [.result(1)])
-        let ignored = conversation.machine.ignoredReplies
+        let ignored = conversation.machine.ignoredMessages
         #expect(ignored == 3)
     }
 

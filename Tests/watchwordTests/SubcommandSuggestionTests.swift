@@ -21,12 +21,4 @@ import Testing
     func known(line: String) {
         #expect(SubcommandSuggestion.text(line.split(separator: " ").map(String.init)) == nil)
     }
-
-    @Test("Neighbours in the wrong order count as one mistake")
-    func distance() {
-        let pairs = [
-            ("lsit", "list", 1), ("", "abc", 3), ("chek", "check", 1), ("fetch", "fetch", 0), ("abc", "cab", 2),
-        ]
-        for (left, right, distance) in pairs { #expect(SubcommandSuggestion.distance(left, right) == distance) }
-    }
 }

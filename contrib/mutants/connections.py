@@ -72,7 +72,7 @@ MESSAGES = [
     ("buffer-wipes-what-is-taken", STATEMENT, "", "WatchwordProtocolTests.WipingBufferTests"),
     ("request-id-twice", " else", " || calls.count > 0 else", "WatchwordCoreTests.ConnectionMachineTests"),
     ("reply-once", "settle(number)", "contains(number)", "WatchwordCoreTests.ConnectionMachineTests"),
-    ("credential-members", STATEMENT, "", "WatchwordProtocolTests.CredentialTests"),
+    ("unknown-members", STATEMENT, "", "WatchwordProtocolTests.CredentialTests"),
 ]
 
 MEMORY = [

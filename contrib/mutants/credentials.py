@@ -5,7 +5,6 @@ from .statement import BODY, STATEMENT
 CREDENTIALS = [
     ("clearing-an-address", "address?.contains(listing.space) ?? true", "address == nil || listing.since >= .zero",
      "WatchwordCoreTests.ForgettingTests"),
-    ("clearing-refuses-unknown-members", ', only: ["origin", "since"]', "", "BrokerTests.BrokerForgettingTests"),
     ("session-account-domain", "account == credential.account", "user == credential.user",
      "WatchwordCoreTests.StoredDomainTests"),
     ("session-expiry", " && !credential.isExpired(at: wallTime)", "", "WatchwordCoreTests.WholeCredentialTests"),

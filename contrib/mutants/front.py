@@ -18,7 +18,6 @@ FRONT = [
     ("front-uid", ", peer.uid == uid", "", "Tests/EndToEnd/test_front_attacks.py"),
     ("front-authorization-of-the-program", "fetch.originLogin == .broker,", "", "Tests/EndToEnd/test_front_attacks.py"),
     ("front-on-loopback", '"127.0.0.1:"', '"127.0.0."', "WatchwordProtocolTests.FrontAddressTests"),
-    ("a-site-refuses-unknown-members", ", only: names", ", only: names + (json?.members ?? []).map(\\.name)", "WatchwordProtocolTests.FrontSiteTests"),
     ("front-fold", "!Self.isBlank(first)", "first != 0", REFUSED),
     ("front-field-name", ", nameBytes.allSatisfy(\\.isTokenCharacter)", "", REFUSED),
     ("front-both-lengths", STATEMENT, "", REFUSED),

@@ -56,7 +56,7 @@ final class AuditRecorder {
     /// Removes the subscription of a closed connection, and adds its counter to the total.
     func forget(_ connection: ClientConnection) {
         listeners[connection.id] = nil
-        counters.ignoredReplies += connection.ignoredReplies
+        counters.ignoredMessages += connection.ignoredMessages
     }
 
     /// Records an event that the state machine of a fetch has reported.

@@ -14,7 +14,7 @@ extension Desks {
         status.fetches = (fetches.table.count, fetches.table.waitingCount)
         status.pendingChallenges = questions.all { $0.challenge != nil }.count
         status.counters = audit.counters
-        status.counters.ignoredReplies += clients.all.reduce(0) { $0 + $1.ignoredReplies }
+        status.counters.ignoredMessages += clients.all.reduce(0) { $0 + $1.ignoredMessages }
         status.session = (fetches.table.sessionCount, fetches.table.isLocked)
         status.keyring = keyring.status
         status.agents = clients.all.compactMap(\.profile.agent).sorted { $0.number < $1.number }.map { agent in

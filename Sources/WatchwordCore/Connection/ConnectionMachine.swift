@@ -38,8 +38,9 @@ public struct ConnectionMachine: ~Copyable {
     private var calls = OpenCalls()
     private var batches = BatchCollector()
     private var requests = OpenRequests()
-    /// The number of replies that match no open request: late, repeated or invalid ones.
-    public private(set) var ignoredReplies = 0
+    /// The number of replies that match no open request (late, repeated or invalid), of unknown notifications, and of notifications
+    /// with invalid parameters.
+    public private(set) var ignoredMessages = 0
     /// The number of invalid messages since the last request or expected reply.
     private var invalidMessages = 0
     /// The number of complete messages received, valid or not.
@@ -132,9 +133,13 @@ public struct ConnectionMachine: ~Copyable {
         case .request(let id, let method, let params):
             return open(id, method, params, slot: slot)
         case .notification(BrokerMethodName.cancelRequest.rawValue, let params):
-            guard let id = try? CancelRequestParams(params).id, let call = calls[id] else { return [] }
-            return [.cancel(call)]
+            guard let id = try? CancelRequestParams(params).id else {
+                ignoredMessages += 1
+                return []
+            }
+            return calls[id].map { [.cancel($0)] } ?? []
         case .notification(let method, let params):
+            ignoredMessages += 1
             return [.notification(method: method, params: params)]
         case .result(let id, let result):
             return settle(id, .result(result))
@@ -176,7 +181,7 @@ public struct ConnectionMachine: ~Copyable {
 
     private mutating func settle(_ id: RequestID, _ reply: Reply) -> [Event] {
         guard case .integer(let number) = id, requests.settle(number) else {  // guard: reply-once
-            ignoredReplies += 1
+            ignoredMessages += 1
             return countInvalid([])
         }
         invalidMessages = 0

@@ -56,17 +56,16 @@ public struct AuthConfirmParams: Sendable, Equatable {
 }
 
 /// The reply to `auth/confirm`.
-public struct ConfirmReply: Sendable, Equatable {
+public struct ConfirmReply: ClientValue, Sendable, Equatable {
     public var consent: Consent
     /// Whether agents receive no further questions of this program. Only valid with `no`.
     public var stopsAsking: Bool
 
-    /// Parses a reply. An unknown member makes it invalid, as in all answers.
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, at: "answer")
+    public static var path: String { "answer" }
+
+    public init(_ members: Members) throws(InvalidParams) {
         consent = try members.required("allow", members.choice("allow", as: Consent.self))
-        try members.refuseMembers(otherThan: consent == .no ? ["allow", "stopAsking"] : ["allow"])
-        stopsAsking = try members.boolean("stopAsking") ?? false
+        stopsAsking = consent == .no ? try members.boolean("stopAsking") ?? false : false
     }
 }
 

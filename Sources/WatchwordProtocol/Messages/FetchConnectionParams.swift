@@ -58,8 +58,8 @@ extension ProxyChoice {
         let text = try proxy.required("url", proxy.secret("url", maxBytes: Limits.urlBytes))
         let (url, userInfo) = URLText.split(text)
         var credential: LoginCredential?
-        if let json = proxy["credential"] {
-            guard case .login(let login) = try Credential(json, at: "params.proxy.credential") else {
+        if let given = try proxy.value("credential", as: Credential.self) {
+            guard case .login(let login) = given else {
                 throw proxy.wrong("credential", "a password, a token or a header")
             }
             credential = login
@@ -81,14 +81,14 @@ extension ProxyChoice {
 extension TLSParams {
     init(_ members: Members) throws(InvalidParams) {
         trust = try members.choice("trust", as: TrustMode.self) ?? .onFailure
-        if let json = members["certificate"] {
-            guard case .certificate(let given) = try Credential(json, at: "params.tls.certificate") else {
+        if let credential = try members.value("certificate", as: Credential.self) {
+            guard case .certificate(let given) = credential else {
                 throw members.wrong("certificate", "a credential of type certificate")
             }
             certificate = given
         }
-        if let json = members["pin"] {
-            guard case .trust(let given) = try Credential(json, at: "params.tls.pin") else {
+        if let credential = try members.value("pin", as: Credential.self) {
+            guard case .trust(let given) = credential else {
                 throw members.wrong("pin", "a credential of type trust")
             }
             guard given.persistence == Persistence.none else {

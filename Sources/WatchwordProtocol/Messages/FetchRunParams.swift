@@ -70,9 +70,8 @@ public struct FetchRunParams: Sendable, Equatable {
     public init(url: String) { self.url = url }
 }
 
-extension FetchRunParams {
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+extension FetchRunParams: ClientValue {
+    public init(_ members: Members) throws(InvalidParams) {
         let text = try members.required("url", members.secret("url", maxBytes: Limits.urlBytes))
         (url, userInfo) = URLText.split(text)
         method = try members.string("method") ?? "GET"
@@ -81,11 +80,11 @@ extension FetchRunParams {
             attachedBody = try AttachedBody(given)
             if attachedBody == nil { body = try Self.body(given) }
         }
-        credential = try members["credential"].map { json throws(InvalidParams) in
-            guard case .login(let login) = try Credential(json, at: "params.credential") else {
+        if let given = try members.value("credential", as: Credential.self) {
+            guard case .login(let login) = given else {
                 throw members.wrong("credential", "a password, a token or a header; certificates go into tls")
             }
-            return login
+            credential = login
         }
         proxy = try ProxyChoice(members)
         if let given = try members.object("tls") { tls = try TLSParams(given) }
@@ -196,13 +195,13 @@ public struct AttachedBody: Sendable, Equatable {
 }
 
 /// The reply to `fetch/needBody`.
-public enum ResentBody: Sendable, Equatable {
+public enum ResentBody: ClientValue, Sendable, Equatable {
     case bytes([UInt8])
     case attached(AttachedBody)
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, at: "answer")
-        try members.refuseMembers(otherThan: ["body"])
+    public static var path: String { "answer" }
+
+    public init(_ members: Members) throws(InvalidParams) {
         let given = try members.object("body")
         let body = try members.required("body", given)
         if let attached = try AttachedBody(body) {

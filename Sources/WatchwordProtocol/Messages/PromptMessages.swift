@@ -33,7 +33,7 @@ public struct PromptReply: Sendable, Equatable {
     /// The typed line. Only with `answer`.
     public var value: Secret?
     /// Whether agents receive no further questions of this program. Only with `cancel`.
-    public var stopsAsking: Bool
+    public var stopsAsking = false
 
     /// Parses a reply. An unknown member, or an action that is not for this kind of prompt, makes it invalid.
     public init(_ json: JSON?, to kind: ProgramPrompt.Kind) throws(InvalidParams) {
@@ -41,17 +41,16 @@ public struct PromptReply: Sendable, Equatable {
         action = try members.required("action", members.choice("action", as: Action.self))
         switch (action, kind) {
         case (.answer, .secret), (.answer, .text):
-            try members.refuseMembers(otherThan: ["action", "value"])
             let value = try members.secret("value", maxBytes: Limits.credentialBytes)
             self.value = try members.required("value", value)
             // Askpass programs print the answer as one line, so the rest would be lost.
             // guard: a-prompt-is-answered-by-one-line
             guard self.value?.isOneLine == true else { throw members.wrong("value", "one line") }
-        case (.allow, .confirmation): try members.refuseMembers(otherThan: ["action"])
-        case (.cancel, _): try members.refuseMembers(otherThan: ["action", "stopAsking"])
+        case (.allow, .confirmation): break
+        case (.cancel, _): stopsAsking = try members.boolean("stopAsking") ?? false
         case (.answer, _), (.allow, _): throw members.wrong("action", "one for a prompt of the kind \(kind.rawValue)")
         }
-        stopsAsking = try members.boolean("stopAsking") ?? false
+        try members.refuseUnread()
     }
 
     /// The answer for the program; `nil` if a person has cancelled the prompt.

@@ -17,8 +17,7 @@ public struct AuthSubscribe: Method, Equatable {
     /// The number of simultaneous questions the client accepts; `nil` for no limit.
     public var maxPending: Int?
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+    public init(_ members: Members) throws(InvalidParams) {
         delivery = try members.choice("delivery", as: ChallengeDelivery.self)
         methods = try members.choices("methods", as: AuthenticationMethod.self)
         hosts = try members.elements("hosts").map { elements throws(InvalidParams) in
@@ -51,7 +50,6 @@ public struct AuthSubscribe: Method, Equatable {
 extension Subscription {
     /// Parses `auth.handler` of a fetch, the handler for the challenges of that fetch.
     init(handler members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: ["delivery", "methods", "mode"])
         let delivery = try members.choice("delivery", as: ChallengeDelivery.self) ?? .request
         guard [.request, .notification].contains(delivery) else {
             throw members.wrong("delivery", "one of: request, notification")
@@ -87,8 +85,7 @@ public struct AuthRespond: Method, Equatable {
     public var answer: AgentAnswer?
     public var problem: String?
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+    public init(_ members: Members) throws(InvalidParams) {
         challengeID = try members.required("challengeId", members.string("challengeId"))
         let json = try members.required("answer", members["answer"])
         do {
@@ -137,8 +134,8 @@ public struct ConsultationReply: Sendable, Equatable {
     /// - Parameter member: `answer`, or `approve` for `fetch/approveRedirect`.
     public init(_ json: JSON?, _ member: String = "answer") throws(InvalidParams) {
         let members = try Members(json, at: "answer")
-        try members.refuseMembers(otherThan: [member])
         answer = try members.required(member, members.boolean(member))
+        try members.refuseUnread()
     }
 }
 
@@ -160,8 +157,7 @@ public struct AgentRegister: Method, Equatable {
     /// The number of simultaneous questions the agent accepts; `nil` for no limit.
     public var maxPending: Int?
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+    public init(_ members: Members) throws(InvalidParams) {
         asksConfirm = try members.boolean("asksConfirm") ?? false
         asksPrompt = try members.boolean("asksPrompt") ?? false
         name = try members.required("name", members.string("name"))

@@ -6,8 +6,8 @@ public struct CredentialList: CallableMethod, Equatable {
 
     public var pattern: SpacePattern?
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        pattern = try Members(json)["protectionSpace"].map { json throws(InvalidParams) in try SpacePattern(json) }
+    public init(_ members: Members) throws(InvalidParams) {
+        pattern = try members.value("protectionSpace", as: SpacePattern.self)
     }
 
     public init(pattern: SpacePattern?) { self.pattern = pattern }
@@ -26,11 +26,9 @@ public struct CredentialStore: CallableMethod, Equatable {
     public var pattern: SpacePattern
     public var credential: LoginCredential
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["protectionSpace", "credential"])
-        pattern = try SpacePattern(members.required("protectionSpace", members["protectionSpace"]))
-        let given = try Credential(
-            members.required("credential", members["credential"]), at: "params.credential")
+    public init(_ members: Members) throws(InvalidParams) {
+        pattern = try members.required("protectionSpace", members.value("protectionSpace", as: SpacePattern.self))
+        let given = try members.required("credential", members.value("credential", as: Credential.self))
         guard case .login(let credential) = given, [.password, .token].contains(credential.form) else {
             throw members.wrong("credential", "a user and a password, or a token")
         }
@@ -65,17 +63,17 @@ public enum CredentialForget: CallableMethod, Equatable {
 
     public static let name = "credential/forget"
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["id", "protectionSpace"])
+    public init(_ members: Members) throws(InvalidParams) {
         if let text = try members.string("id") {
             guard members["protectionSpace"] == nil else {
                 throw InvalidParams("params must contain either id or protectionSpace, not both")
             }
             guard let id = CredentialID(text) else { throw members.wrong("id", "an id from credential/list") }
             self = .id(id)
-        } else if let space = members["protectionSpace"] {
-            self = .pattern(try SpacePattern(space))
+        } else if let pattern = try members.value("protectionSpace", as: SpacePattern.self) {
+            self = .pattern(pattern)
         } else {
+            try members.refuseUnread()
             throw InvalidParams("params must contain id or protectionSpace")
         }
     }
@@ -96,8 +94,7 @@ public struct CredentialSetDefault: CallableMethod, Equatable {
 
     public var id: CredentialID
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["id"])
+    public init(_ members: Members) throws(InvalidParams) {
         guard let id = CredentialID(try members.required("id", members.string("id"))) else {
             throw members.wrong("id", "an id from credential/list")
         }
@@ -127,9 +124,8 @@ public struct CredentialGet: CallableMethod, Equatable {
     /// how.
     public var refusedToken: Secret?
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
-        pattern = try SpacePattern(members.required("protectionSpace", members["protectionSpace"]))
+    public init(_ members: Members) throws(InvalidParams) {
+        pattern = try members.required("protectionSpace", members.value("protectionSpace", as: SpacePattern.self))
         let domain = try members.exactText("domain")
         account = try members.exactText("user").map { Account(user: $0, domain: domain) }
         path = try members.exactText("path") ?? "/"
@@ -186,7 +182,7 @@ public struct KeyringUnlock: CallableMethod {
     public static let name = "keyring/unlock"
     public init() {}
 
-    public init(_ json: JSON?) throws(InvalidParams) { _ = try Members(json, only: []) }
+    public init(_ members: Members) throws(InvalidParams) {}
 
     public var json: JSON { [:] }
 

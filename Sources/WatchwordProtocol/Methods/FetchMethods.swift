@@ -9,7 +9,7 @@ public struct FetchRun: CallableMethod, Equatable {
 
     public init(_ params: FetchRunParams) { self.params = params }
 
-    public init(_ json: JSON?) throws(InvalidParams) { params = try FetchRunParams(json) }
+    public init(_ members: Members) throws(InvalidParams) { params = try FetchRunParams(members) }
 
     public var json: JSON { params.json }
 
@@ -25,7 +25,7 @@ public struct FetchStart: CallableMethod, Equatable {
 
     public init(_ params: FetchRunParams) { self.params = params }
 
-    public init(_ json: JSON?) throws(InvalidParams) { params = try FetchRunParams(json) }
+    public init(_ members: Members) throws(InvalidParams) { params = try FetchRunParams(members) }
 
     public var json: JSON { params.json }
 
@@ -47,8 +47,7 @@ public struct FetchRead: CallableMethod, Equatable {
         self.maxBytes = maxBytes
     }
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+    public init(_ members: Members) throws(InvalidParams) {
         fetchID = try members.required("fetchId", members.string("fetchId"))
         maxBytes = try members.integer("maxBytes", in: 1...Limits.readChunkBytes) ?? Limits.readChunkBytes
     }
@@ -104,8 +103,7 @@ public struct FetchAttach: CallableMethod, Equatable {
         self.side = side
     }
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+    public init(_ members: Members) throws(InvalidParams) {
         token = try members.required("token", members.string("token"))
         side = try members.required("side", members.choice("side", as: Side.self))
     }
@@ -122,8 +120,7 @@ public struct FetchCancel: CallableMethod, Equatable {
 
     public init(fetchID: String) { self.fetchID = fetchID }
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+    public init(_ members: Members) throws(InvalidParams) {
         fetchID = try members.required("fetchId", members.string("fetchId"))
     }
 

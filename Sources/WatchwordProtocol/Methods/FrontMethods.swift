@@ -29,9 +29,8 @@ public struct FrontOpen: CallableMethod, Equatable {
 
     public init(_ kind: Kind, at address: FrontAddress = .ipv4(port: 0)) { (self.kind, self.address) = (kind, address) }
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["site", "listen"])
-        kind = try members["site"].map { site throws(InvalidParams) in .site(try FrontSite(site)) } ?? .proxy
+    public init(_ members: Members) throws(InvalidParams) {
+        kind = try members.value("site", as: FrontSite.self).map(Kind.site) ?? .proxy
         address = .ipv4(port: 0)
         guard let listen = try members.string("listen") else { return }
         do throws(Refusal) { address = try FrontAddress(listen) } catch {
@@ -64,8 +63,7 @@ public struct FrontClose: CallableMethod, Equatable {
 
     public init(id: String) { self.id = id }
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["frontId"])
+    public init(_ members: Members) throws(InvalidParams) {
         id = try members.required("frontId", members.string("frontId"))
     }
 

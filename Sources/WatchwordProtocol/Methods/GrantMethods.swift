@@ -41,8 +41,7 @@ public struct GrantRevoke: CallableMethod, Equatable {
     /// The program, as in `Subject.text`.
     public var subject: ExactText?
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["id", "subject"])
+    public init(_ members: Members) throws(InvalidParams) {
         subject = try members.exactText("subject")
         guard let text = try members.string("id") else { return }
         guard subject == nil else { throw InvalidParams("params must contain either id or subject, not both") }

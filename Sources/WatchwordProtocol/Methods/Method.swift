@@ -1,12 +1,11 @@
 public import JSONText
 
 /// A method that clients call. A value represents one call with its parameters.
-public protocol Method: Sendable {
+public protocol Method: ClientValue, Sendable {
     static var name: String { get }
     static var access: MethodAccess { get }
     associatedtype Result: Sendable = Void
 
-    init(_ json: JSON?) throws(InvalidParams)
     /// Returns `result` as JSON.
     static func json(_ result: Result) -> JSON
 }
@@ -38,10 +37,7 @@ public protocol ParameterlessMethod: CallableMethod {
 }
 
 extension ParameterlessMethod {
-    public init(_ json: JSON?) throws(InvalidParams) {
-        _ = try Members(json)
-        self.init()
-    }
+    public init(_ members: Members) throws(InvalidParams) { self.init() }
 
     public var json: JSON { [:] }
 }
@@ -72,13 +68,12 @@ public enum BrokerMethodName: String, Sendable, CaseIterable {
 }
 
 /// The parameters of `$/cancelRequest`: the id of the request to cancel.
-public struct CancelRequestParams: Sendable, Equatable {
+public struct CancelRequestParams: ClientValue, Sendable, Equatable {
     public var id: RequestID
 
     public init(id: RequestID) { self.id = id }
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+    public init(_ members: Members) throws(InvalidParams) {
         let id = try members.required("id", members["id"])
         guard let id = RequestID(id) else { throw members.wrong("id", "a string or an integer") }
         self.id = id

@@ -36,10 +36,10 @@ public struct PromptResume: CallableMethod, Equatable {
     public var subject: ExactText?
 
     /// - Throws: `InvalidParams`, also if neither `subject` nor `all` is given, or both.
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["subject", "all"])
+    public init(_ members: Members) throws(InvalidParams) {
         subject = try members.exactText("subject")
         let isForAll = try members.boolean("all") ?? false
+        try members.refuseUnread()
         guard (subject == nil) == isForAll else {
             throw InvalidParams("params must contain either subject, from prompt/list, or all: true")
         }
@@ -59,7 +59,7 @@ public struct PromptAsk: CallableMethod, Equatable {
 
     public var prompt: ProgramPrompt
 
-    public init(_ json: JSON?) throws(InvalidParams) { prompt = try ProgramPrompt(Members(json)) }
+    public init(_ members: Members) throws(InvalidParams) { prompt = try ProgramPrompt(members) }
 
     public init(_ prompt: ProgramPrompt) { self.prompt = prompt }
 

@@ -29,7 +29,7 @@ public struct BrokerCounters: Sendable {
     public var challengesAnswered = 0
     public var challengesTimedOut = 0
     public var answeredFrom: [CredentialSource: Int] = [:]
-    public var ignoredReplies = 0
+    public var ignoredMessages = 0
 
     public init() {}
 }
@@ -88,7 +88,7 @@ public struct BrokerStatus: Sendable {
                 "boundsMs": .array(loop.bounds.map { .integer($0) }), "turns": .array(loop.counts.map { .integer($0) }),
                 "longestMs": .integer(loop.longest.wholeMilliseconds),
             ],
-            "ignoredReplies": .integer(counters.ignoredReplies), "proxy": proxy.map { .string($0) } ?? .null,
+            "ignoredMessages": .integer(counters.ignoredMessages), "proxy": proxy.map { .string($0) } ?? .null,
             "upstreams": upstreams.json,
             "systemCallFilter": .boolean(filtersSystemCalls),
         ]
@@ -138,8 +138,7 @@ public struct Initialize: CallableMethod, Equatable {
         self.delivery = delivery
     }
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+    public init(_ members: Members) throws(InvalidParams) {
         let client = try members.required("client", members.object("client"))
         clientName = try client.required("name", client.string("name"))
         clientVersion = try client.string("version")
@@ -185,8 +184,7 @@ public struct EventsSubscribe: Method, Equatable {
     /// The kinds of events; all by default, none for an empty list.
     public var kinds: Set<AuditEvent.Kind>
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json)
+    public init(_ members: Members) throws(InvalidParams) {
         guard let elements = try members.elements("kinds") else {
             kinds = Set(AuditEvent.Kind.allCases)
             return

@@ -9,8 +9,7 @@ public struct SessionClear: CallableMethod, Equatable {
     /// A time since 1970; older credentials remain.
     public var since: Duration?
 
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["origin", "since"])  // guard: clearing-refuses-unknown-members
+    public init(_ members: Members) throws(InvalidParams) {
         origin = try members.string("origin")
         since = try members.moment("since")
     }
@@ -56,8 +55,7 @@ public protocol PassphraseMethod: CallableMethod where Result == Bool {
 }
 
 extension PassphraseMethod {
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, only: ["passphrase"])
+    public init(_ members: Members) throws(InvalidParams) {
         let passphrase = try members.secret("passphrase", maxBytes: Limits.credentialBytes)
         if passphrase?.isEmpty == true { throw members.wrong("passphrase", "a string that is not empty") }
         self.init(passphrase: passphrase)

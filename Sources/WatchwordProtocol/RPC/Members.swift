@@ -7,38 +7,66 @@ public struct InvalidParams: Error, Sendable, Equatable {
     public init(_ detail: String) { self.detail = detail }
 }
 
-/// Reads the members of a JSON object. Errors name the member by its path.
-public struct Members {
+/// A value in a message of a client. A member that it does not read makes the message invalid, at any depth: ignoring a misspelt
+/// member would weaken a protection, or delete more than intended.
+public protocol ClientValue {
+    /// The path of the value in errors.
+    static var path: String { get }
+    init(_ members: Members) throws(InvalidParams)
+}
+
+extension ClientValue {
+    public static var path: String { "params" }
+
+    public init(_ json: JSON?, at path: String? = nil) throws(InvalidParams) {
+        let members = try Members(json, at: path ?? Self.path)
+        try self.init(members)
+        try members.refuseUnread()  // guard: unknown-members
+    }
+}
+
+/// Reads the members of a JSON object, and knows which it has read. Errors name the member by its path.
+public final class Members {
     private let json: JSON?
-    private let path: String
+    private let name: String
+    private unowned let parent: Members?
+    /// The names of the members that were looked for, present or not.
+    private var known: [String] = []
+    private var children: [Members] = []
 
     /// An absent `json` counts as an object without members. Throws if `json` is not an object.
-    public init(_ json: JSON?, at path: String = "params") throws(InvalidParams) {
-        if let json, json.kind != .object {
-            throw InvalidParams(
-                path == "params"
-                    ? "pass params by name, in an object" : "\(path) must be an object, not \(json.kind.words)")
-        }
-        self.json = json
-        self.path = path
+    public convenience init(_ json: JSON?, at path: String = "params") throws(InvalidParams) {
+        try self.init(json, path, of: nil)
     }
 
-    /// Like `init(_:at:)`, but also throws for unknown members. For methods that delete or change something: ignoring a member
-    /// that should restrict such a call would make it delete or change more than intended.
-    public init(_ json: JSON?, only known: [String], at path: String = "params") throws(InvalidParams) {
-        try self.init(json, at: path)
-        try refuseMembers(otherThan: known)
+    private init(_ json: JSON?, _ name: String, of parent: Members?) throws(InvalidParams) {
+        (self.json, self.name, self.parent) = (json, name, parent)
+        known.reserveCapacity(8)
+        guard let json, json.kind != .object else { return }
+        throw InvalidParams(
+            path == "params"
+                ? "pass params by name, in an object" : "\(path) must be an object, not \(json.kind.words)")
     }
+
+    private var path: String { parent.map { "\($0.path).\(name)" } ?? name }
 
     /// Returns the member `name`; `null` counts as absent.
     public subscript(name: String) -> JSON? {
+        known.append(name)
         guard let value = json?[name], !value.isNull else { return nil }
         return value
     }
 
     public func object(_ name: String) throws(InvalidParams) -> Members? {
         guard let value = self[name] else { return nil }
-        return try Members(value, at: "\(path).\(name)")
+        let child = try Members(value, name, of: self)
+        children.append(child)
+        return child
+    }
+
+    public func value<Value: ClientValue>(_ name: String, as type: Value.Type) throws(InvalidParams) -> Value? {
+        guard let members = try object(name) else { return nil }
+        return try Value(members)
     }
 
     public func string(_ name: String) throws(InvalidParams) -> String? {
@@ -79,17 +107,26 @@ public struct Members {
     }
 
     public func required<Value>(_ name: String, _ value: Value?) throws(InvalidParams) -> Value {
-        guard let value else { throw InvalidParams("\(path).\(name) is missing") }
-        return value
+        if let value { return value }
+        for misspelt in unread where SimilarName.nearest(to: misspelt, among: [name]) != nil { throw unknown(misspelt) }
+        throw InvalidParams("\(path).\(name) is missing")
     }
 
-    /// Throws if there is a member other than `known`. A misspelled member must not weaken the decision in an answer, or make a
-    /// method delete more than intended.
-    public func refuseMembers(otherThan known: [String]) throws(InvalidParams) {
-        for (name, _) in json?.members ?? [] where !known.contains(name) {
-            let takes = known.isEmpty ? "none" : known.joined(separator: ", ")
-            throw InvalidParams("\(path) has the unknown member \"\(name.shortened)\"; it takes \(takes)")
-        }
+    /// Throws if this object, or an object in it that was opened with `object`, has a member that was not read.
+    public func refuseUnread() throws(InvalidParams) {
+        if let name = unread.first { throw unknown(name) }
+        for child in children { try child.refuseUnread() }
+    }
+
+    private var unread: [String] { json?.names.filter { !known.contains($0) } ?? [] }
+
+    private func unknown(_ name: String) -> InvalidParams {
+        var names: [String] = []
+        for name in known where !names.contains(name) { names.append(name) }
+        let advice =
+            SimilarName.nearest(to: name, among: names).map { "did you mean \"\($0)\"?" }
+            ?? "it takes \(names.isEmpty ? "none" : names.joined(separator: ", "))"
+        return InvalidParams("\(path) has the unknown member \"\(name.shortened)\"; \(advice)")
     }
 
     /// Returns the error for a member `name` that is not `expected`.

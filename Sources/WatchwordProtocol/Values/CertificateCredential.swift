@@ -43,7 +43,6 @@ public struct CertificateContent: Sendable, Hashable {
 
 extension CertificateCredential {
     init(_ members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: ["type", "certificate", "privateKey", "passphrase", "persistence"])
         certificate = try members.required("certificate", members.material("certificate"))
         privateKey = try members.material("privateKey")
         passphrase = try members.secret("passphrase", maxBytes: Limits.credentialBytes)
@@ -84,7 +83,6 @@ public struct TrustCredential: Sendable, Equatable {
 
     /// Parses an exception. Without `persistence` it applies to one fetch.
     init(_ members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: ["type", "spkiSha256", "persistence"])
         spkiSha256 = try members.required("spkiSha256", members.string("spkiSha256")).asciiLowercased
         let isHash = spkiSha256.utf8.count == 64 && spkiSha256.allSatisfy(\.isHexDigit)
         guard isHash else { throw members.wrong("spkiSha256", "64 hexadecimal digits, as in the challenge") }

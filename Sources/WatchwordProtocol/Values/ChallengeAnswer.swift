@@ -14,19 +14,15 @@ public enum ChallengeAnswer: Sendable, Equatable {
     case reject
 }
 
-extension ChallengeAnswer {
-    /// Parses an answer. An unknown member makes it invalid.
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, at: "answer")
+extension ChallengeAnswer: ClientValue {
+    public static var path: String { "answer" }
+
+    public init(_ members: Members) throws(InvalidParams) {
         let action = try members.required("action", members.string("action"))
-        if action == "credential" {
-            try members.refuseMembers(otherThan: ["action", "credential"])
-            let credential = try members.required("credential", members["credential"])
-            self = .credential(try Credential(credential, at: "answer.credential"))
-            return
-        }
-        try members.refuseMembers(otherThan: ["action"])
         switch action {
+        case "credential":
+            self = .credential(
+                try members.required("credential", members.value("credential", as: Credential.self)))
         case "continue": self = .proceed
         case "cancel": self = .cancel
         case "default": self = .useDefault
@@ -54,7 +50,7 @@ extension ChallengeAnswer {
 }
 
 /// An agent's answer to a challenge: one of the five answers, and with `cancel` whether to stop all questions of the program.
-public struct AgentAnswer: Sendable, Equatable {
+public struct AgentAnswer: ClientValue, Sendable, Equatable {
     public var answer: ChallengeAnswer
     /// Whether agents receive no further questions of this program. Only valid with `cancel`.
     public var stopsAsking: Bool
@@ -63,15 +59,11 @@ public struct AgentAnswer: Sendable, Equatable {
         (self.answer, self.stopsAsking) = (answer, stopsAsking)
     }
 
-    /// Parses an answer. An unknown member makes it invalid, as in all answers.
-    public init(_ json: JSON?) throws(InvalidParams) {
-        let members = try Members(json, at: "answer")
-        guard try members.string("action") == ChallengeAnswer.cancel.action else {
-            self.init(try ChallengeAnswer(json))
-            return
-        }
-        try members.refuseMembers(otherThan: ["action", "stopAsking"])
-        self.init(.cancel, stopsAsking: try members.boolean("stopAsking") ?? false)
+    public static var path: String { "answer" }
+
+    public init(_ members: Members) throws(InvalidParams) {
+        self.init(try ChallengeAnswer(members))
+        if answer == .cancel { stopsAsking = try members.boolean("stopAsking") ?? false }
     }
 
     /// May contain a password: serialize it with `JSON.write(_:)`.

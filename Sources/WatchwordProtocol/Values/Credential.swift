@@ -14,29 +14,24 @@ public enum Credential: Sendable, Equatable {
     case stored(CredentialID)
 }
 
-extension Credential {
-    /// Parses a credential. An unknown member makes it invalid, so that a typing error cannot weaken a decision.
-    public init(_ json: JSON?, at path: String) throws(InvalidParams) {
-        let members = try Members(json, at: path)
+extension Credential: ClientValue {
+    public init(_ members: Members) throws(InvalidParams) {
         switch try members.required("type", members.string("type")) {
         case "password": self = .login(try LoginCredential(password: members))
         case "token": self = .login(try LoginCredential(token: members))
         case "header": self = .login(try LoginCredential(header: members))
         case "certificate": self = .certificate(try CertificateCredential(members))
         case "trust": self = .trust(try TrustCredential(members))
-        case "proposed":
-            try members.refuseMembers(otherThan: ["type"])
-            self = .proposed
+        case "proposed": self = .proposed
         case "stored":
-            try members.refuseMembers(otherThan: ["type", "id"])
             guard let id = CredentialID(try members.required("id", members.string("id"))) else {
                 throw members.wrong("id", "an id from knownUsers")
             }
             self = .stored(id)
         case let other:
-            throw InvalidParams(
-                "\(path).type \"\(other.shortened)\" is unknown; use one of: password, token, header, certificate, trust, proposed, stored"
-            )
+            throw members.wrong(
+                "type",
+                "one of: password, token, header, certificate, trust, proposed, stored, not \"\(other.shortened)\"")
         }
     }
 

@@ -1,7 +1,7 @@
 public import JSONText
 
 /// A site behind a front, and the requests that programs may send to it.
-public struct FrontSite: Sendable, Equatable {
+public struct FrontSite: ClientValue, Sendable, Equatable {
     /// The URL of the site: `http` or `https`, host and port, without a path.
     public var url: String
     /// Whether each request is recorded, and a login that a program sends itself is dropped.
@@ -35,10 +35,8 @@ public struct FrontSite: Sendable, Equatable {
         self.budget = budget
     }
 
-    /// Reads the members of `json`. The URL is checked by the broker.
-    public init(_ json: JSON?, at path: String = "params.site") throws(InvalidParams) {
-        let names = ["url", "restricted", "consent", "methods", "paths", "fields", "budget"]
-        let members = try Members(json, only: names, at: path)  // guard: a-site-refuses-unknown-members
+    /// The URL is checked by the broker.
+    public init(_ members: Members) throws(InvalidParams) {
         url = try members.required("url", members.string("url"))
         isRestricted = try members.boolean("restricted") ?? false
         if let consent = try members.string("consent") {

@@ -155,11 +155,8 @@ extension LoginCredential {
         }
     }
 
-    /// Parses a password credential. An unknown member makes it invalid.
+    /// Parses a password credential.
     init(password members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: [  // guard: credential-members
-            "type", "user", "password", "domain", "path", "expiresAt", "refreshToken", "persistence",
-        ])
         self.init(
             user: try members.required("user", members.exactText("user")),
             password: try members.required("password", members.secret("password", maxBytes: Limits.credentialBytes)),
@@ -176,7 +173,6 @@ extension LoginCredential {
 
     /// Parses a token credential. A token is stored for the session at most, because most tokens are short-lived.
     init(token members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: ["type", "token", "expiresAt", "refreshToken", "persistence"])
         let token = try members.required("token", members.secret("token", maxBytes: Limits.tokenBytes))
         guard token.withUnsafeBytes(\.isToken68) else {
             throw members.wrong(
@@ -192,7 +188,6 @@ extension LoginCredential {
 
     /// Parses a header credential. The value answers one challenge only, so it is never stored, whatever the persistence.
     init(header members: Members) throws(InvalidParams) {
-        try members.refuseMembers(otherThan: ["type", "scheme", "value", "state", "persistence"])
         let scheme = try members.required("scheme", members.string("scheme"))
         guard !scheme.isEmpty, scheme.utf8.allSatisfy(\.isTokenCharacter) else {
             throw members.wrong("scheme", "a token (RFC 9110 section 11.1)")

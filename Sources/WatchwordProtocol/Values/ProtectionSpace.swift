@@ -100,8 +100,9 @@ public struct ProtectionSpace: Sendable, Hashable {
 extension ProxyType {
     /// Parses the proxy type of a space; `nil` for the space of a server. Without `proxyType`, `protocol` is used.
     init?(_ members: Members) throws(InvalidParams) {
+        let type = try members.choice("proxyType", as: ProxyType.self)
         guard try members.boolean("isProxy") == true else { return nil }
-        if let type = try members.choice("proxyType", as: ProxyType.self) {
+        if let type {
             self = type
         } else {
             self = try members.required("proxyType", members.choice("protocol", as: ProxyType.self))

@@ -1,7 +1,7 @@
 public import JSONText
 
 /// A pattern for the protection spaces of one server or proxy, optionally restricted to one realm and one method.
-public struct SpacePattern: Sendable, Hashable {
+public struct SpacePattern: ClientValue, Sendable, Hashable {
     /// `http` or `https`; the type for a proxy.
     public var scheme: String
     /// The type of the proxy; `nil` for a server.
@@ -59,10 +59,8 @@ public struct SpacePattern: Sendable, Hashable {
     /// The members of a challenge's space that a pattern ignores.
     private static let otherMembers = ["receivesCredentialSecurely", "serverTrust", "distinguishedNames"]
 
-    /// Parses a pattern. Throws for an unknown member, because ignoring it could make the pattern match more.
-    public init(_ json: JSON?, at path: String = "params.protectionSpace") throws(InvalidParams) {
-        let known = ["protocol", "host", "port", "realm", "authenticationMethod", "isProxy", "proxyType"]
-        let members = try Members(json, only: known + Self.otherMembers, at: path)
+    public init(_ members: Members) throws(InvalidParams) {
+        for name in Self.otherMembers { _ = members[name] }
         proxyType = try ProxyType(members)
         scheme = try members.required("protocol", members.string("protocol")).asciiLowercased
         if let proxyType {

@@ -10,11 +10,8 @@ enum SubcommandSuggestion {
             let known = command.configuration.subcommands
             guard !known.isEmpty, !argument.hasPrefix("-"), argument != "help" else { return nil }
             guard let next = known.first(where: { name($0) == argument }) else {
-                let similar = known.map(name)
-                    .filter { abs($0.utf8.count - argument.utf8.count) <= 2 }.map { ($0, distance(argument, $0)) }.min {
-                        $0.1 < $1.1
-                    }
-                let advice = similar.flatMap { $0.1 <= 2 ? "; did you mean \"\($0.0)\"?" : nil }
+                let similar = SimilarName.nearest(to: argument, among: known.map(name))
+                let advice = similar.map { "; did you mean \"\($0)\"?" }
                 let path = names.joined(separator: " ")
                 return "\"\(argument.shortened)\" is not a command of \(path)" + (advice ?? "; see \(path) --help")
             }
@@ -25,23 +22,4 @@ enum SubcommandSuggestion {
     }
 
     private static func name(_ command: any ParsableCommand.Type) -> String { command.configuration.commandName ?? "" }
-
-    /// Returns the number of characters to insert, remove, replace or swap with their neighbour.
-    static func distance(_ left: String, _ right: String) -> Int {
-        let (left, right) = (Array(left), Array(right))
-        var rows = [Array(0...right.count)]
-        for (row, character) in left.enumerated() {
-            var costs = [row + 1]
-            for (column, other) in right.enumerated() {
-                var cost = min(
-                    costs[column] + 1, rows[row][column + 1] + 1, rows[row][column] + (character == other ? 0 : 1))
-                if row > 0, column > 0, character == right[column - 1], left[row - 1] == other {
-                    cost = min(cost, rows[row - 1][column - 1] + 1)
-                }
-                costs.append(cost)
-            }
-            rows.append(costs)
-        }
-        return rows[left.count][right.count]
-    }
 }

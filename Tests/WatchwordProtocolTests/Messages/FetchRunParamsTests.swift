@@ -170,7 +170,27 @@ struct FetchRunParamsTests {
         #expect(!"\(params)".contains("hunter2"))
     }
 
-    @Test func unknownMembersAreIgnored() throws {
-        #expect(try read(#"{"url":"u","priority":9,"auth":{"x":1}}"#) == FetchRunParams(url: "u"))
+    @Test(
+        "Rule P15: a misspelt protection is refused",
+        arguments: [
+            (
+                #""auth":{"useStorag":false}"#,
+                #"params.auth has the unknown member "useStorag"; did you mean "useStorage"?"#
+            ),
+            (#""auth":{"method":[]}"#, #"params.auth has the unknown member "method"; did you mean "methods"?"#),
+            (#""tls":{"pins":{}}"#, #"params.tls has the unknown member "pins"; did you mean "pin"?"#),
+            (
+                #""redirects":{"scheme":[]}"#,
+                #"params.redirects has the unknown member "scheme"; did you mean "schemes"?"#
+            ),
+            (#""maxBodyByte":1"#, #"params has the unknown member "maxBodyByte"; did you mean "maxBodyBytes"?"#),
+            (#""prox":"none""#, #"params has the unknown member "prox"; did you mean "proxy"?"#),
+            (
+                #""body":{"type":"string","value":"","sizeBytes":0}"#,
+                #"params.body has the unknown member "sizeBytes"; it takes type, value"#
+            ),
+        ])
+    func aMisspeltMemberIsRefused(member: String, reason: String) {
+        #expect(problem { try read(#"{"url":"u",\#(member)}"#) } == reason)
     }
 }

@@ -11,7 +11,7 @@ struct InitializeTests {
             (#","capabilities":{"challenge":{}}"#, .request),
             (#","capabilities":{"challenge":{"delivery":"request"}}"#, .request),
             (#","capabilities":{"challenge":{"delivery":"notification"}}"#, .notification),
-            (#","capabilities":{"challenge":{"delivery":"none"},"else":1}"#, ChallengeDelivery.none),
+            (#","capabilities":{"challenge":{"delivery":"none"}}"#, ChallengeDelivery.none),
         ] as [(String, ChallengeDelivery?)])
     func namingTheChallengeSubscribes(capabilities: String, delivery: ChallengeDelivery?) throws {
         let params = try read(#"{"client":{"name":"tool"},"protocolVersion":1\#(capabilities)}"#)

@@ -115,7 +115,7 @@ struct IncomingMessageTests {
         #expect(try read(#"{"jsonrpc":"2.0","id":1.5,"result":1}"#) == .malformedReply(id: .null))
     }
 
-    @Test("Rule P15: unknown members are ignored")
+    @Test("Unknown members beside params are ignored")
     func unknownMembersAreIgnored() throws {
         #expect(
             try read(#"{"jsonrpc":"2.0","id":1,"method":"m","trace":{"x":1},"":null}"#)

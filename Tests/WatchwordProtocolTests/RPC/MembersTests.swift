@@ -89,11 +89,29 @@ struct MembersTests {
         #expect(problem { try Members(json, at: "answer") } == "answer must be an object, not \(words)")
     }
 
-    @Test func unknownMembersAreNamed() throws {
-        let members = try members(#"{"known":1,"typo":2}"#)
-        #expect(
-            problem { try members.refuseMembers(otherThan: ["known", "other"]) }
-                == #"params has the unknown member "typo"; it takes known, other"#)
-        #expect(problem { try members.refuseMembers(otherThan: ["typo", "known"]) } == nil)
+    private func refusal(_ text: String, after read: (Members) throws -> Void) throws -> String? {
+        let members = try members(text)
+        try read(members)
+        return problem { try members.refuseUnread() }
+    }
+
+    @Test func aMemberThatIsNotReadIsNamed() throws {
+        let told = try refusal(#"{"known":1,"hint":null}"#) { _ = ($0["known"], $0["other"]) }
+        #expect(told == #"params has the unknown member "hint"; it takes known, other"#)
+        #expect(try refusal(#"{"known":1,"other":null}"#) { _ = ($0["known"], $0["other"]) } == nil)
+        #expect(try refusal(#"{"any":1}"#) { _ in } == #"params has the unknown member "any"; it takes none"#)
+    }
+
+    @Test func theNearestNameIsSuggested() throws {
+        let told = try refusal(#"{"auth":{"useStorag":false}}"#) {
+            _ = try $0.object("auth").map { ($0["interaction"], $0["useStorage"]) }
+        }
+        #expect(told == #"params.auth has the unknown member "useStorag"; did you mean "useStorage"?"#)
+    }
+
+    @Test func aMisspeltMemberIsTheReasonWhyAnotherIsMissing() throws {
+        let members = try members(#"{"method":"GET","ulr":"http://h/"}"#)
+        let told = problem { try members.required("url", members.string("url")) }
+        #expect(told == #"params has the unknown member "ulr"; did you mean "url"?"#)
     }
 }

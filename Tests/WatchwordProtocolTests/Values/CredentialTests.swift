@@ -65,10 +65,10 @@ struct CredentialTests {
 
     @Test(arguments: ["PASSWORD", "", "tickets"])
     func otherTypesAreNotKnown(type: String) {
-        let known = "use one of: password, token, header, certificate, trust, proposed, stored"
+        let known = "password, token, header, certificate, trust, proposed, stored"
         #expect(
             problem { try Credential(withMember("type", .string(type)), at: "credential") }
-                == "credential.type \"\(type)\" is unknown; \(known)")
+                == "credential.type must be one of: \(known), not \"\(type)\"")
     }
 
     private static let hash = String(repeating: "0a", count: 32)

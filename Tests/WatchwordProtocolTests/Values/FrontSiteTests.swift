@@ -36,7 +36,7 @@ import WatchwordProtocol
 
     @Test func anInvalidMemberIsNamed() {
         for (name, json) in Self.invalid {
-            #expect(problem { try FrontSite(json) }?.contains(name) == true, "\(name)")
+            #expect(problem { try FrontSite(json, at: "params.site") }?.contains(name) == true, "\(name)")
         }
     }
 
