@@ -69,8 +69,9 @@ import WatchwordProtocol
         var (machine, context) = (FetchMachine(SharedFetchRequest(request)), FetchContext(environment: environment))
         _ = machine.handle(.started, &context)
         let field = HeaderField("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
-        let step = try #require(machine.handle(.received(TransferResponse(status: 401, headers: [field])), &context))
-        guard case .transfer(let request) = step.command else { return #expect(Bool(false)) }
+        let command = try #require(
+            machine.handle(.received(TransferResponse(status: 401, headers: [field])), &context))
+        guard case .transfer(let request) = command else { return #expect(Bool(false)) }
         #expect(try #require(request.authorization).revealed.contains("\(uri), "))
         #expect(machine.logins.outgoing.server?.digestExchange.map { "uri=\"\($0.requestTarget)\"" } == uri)
     }

@@ -28,18 +28,10 @@ final class FetchRouter {
     var desks: OrderDesks!
     private(set) var table: FetchTable
     private var fetches: [FetchID: RunningFetch] = [:]
-    /// The orders that are not yet carried out.
-    private var batches: [Batch] = []
+    /// The orders that are not yet carried out, with their fetches and, for those without a fetch, their causes. A fetch may end
+    /// before its order is carried out.
+    private var outbox: [(order: FetchTable.Order, fetch: RunningFetch?, cause: Cause)] = []
     private var isPerforming = false
-
-    /// The orders that result from one event.
-    private struct Batch {
-        let orders: [FetchTable.Order]
-        /// The cause of orders that belong to no fetch.
-        let cause: Cause
-        /// The causes of changes that are announced. A fetch may end before its order is carried out.
-        let causes: [FetchID: Cause]
-    }
 
     init(
         _ table: FetchTable, _ ports: BrokerPorts, _ context: DeskContext, _ audit: AuditRecorder,
@@ -56,7 +48,10 @@ final class FetchRouter {
     func add(_ fetch: RunningFetch) { fetches[fetch.id] = fetch }
 
     /// Removes a fetch, and returns whether it was running.
-    func remove(_ fetch: RunningFetch) -> Bool { fetches.removeValue(forKey: fetch.id) != nil }
+    func remove(_ fetch: RunningFetch) -> Bool {
+        fetch.isRunning = false
+        return fetches.removeValue(forKey: fetch.id) != nil
+    }
 
     /// Passes an event of one fetch to the table, and carries out the resulting orders.
     func report(_ event: FetchTable.Event, of id: FetchID) { perform(table.handle(event, of: id, environment)) }
@@ -82,36 +77,31 @@ final class FetchRouter {
     /// Carries out orders of the table, one after the other. Their results are reported to the table as events.
     /// - Parameter cause: the cause of orders that belong to no fetch.
     func perform(_ orders: [FetchTable.Order], _ cause: Cause = .broker) {
-        var causes: [FetchID: Cause] = [:]
-        for case .effect(let effect, let id?) in orders where effect.isAnnounced { causes[id] = fetches[id]?.cause }
-        batches.append(Batch(orders: orders, cause: cause, causes: causes))
+        for order in orders { outbox.append((order, order.fetch.flatMap { fetches[$0] }, cause)) }
         guard !isPerforming else { return }
         isPerforming = true
         var next = 0
-        while next < batches.count {
-            let batch = batches[next]
+        while next < outbox.count {
+            let (order, fetch, cause) = outbox[next]
             next += 1
-            for order in batch.orders { perform(order, of: batch) }
+            switch order {
+            case .command(let command, _): if let fetch, fetch.isRunning { perform(command, for: fetch) }
+            case .effect(let effect, _): perform(effect, of: fetch, because: cause)
+            }
         }
-        batches.removeAll(keepingCapacity: true)
+        outbox.removeAll(keepingCapacity: true)
         isPerforming = false
         desks.session.tickIfNeeded()
     }
 
-    /// Carries out one order. Its fetch may have ended since the order was given.
-    private func perform(_ order: FetchTable.Order, of batch: Batch) {
-        switch order {
-        case .command(let command, let id): if let fetch = fetches[id] { perform(command, for: fetch) }
-        case .effect(let effect, let id):
-            perform(effect, for: id.flatMap { fetches[$0] }, because: id.flatMap { batch.causes[$0] } ?? batch.cause)
-        }
-    }
-
-    private func perform(_ effect: FetchEffect, for fetch: RunningFetch?, because cause: Cause) {
+    /// - Parameter origin: the cause if the effect belongs to no fetch.
+    private func perform(_ effect: FetchEffect, of fetch: RunningFetch?, because origin: Cause) {
+        var cause: Cause { fetch?.cause ?? origin }
+        let running = fetch.flatMap { $0.isRunning ? $0 : nil }
         switch effect {
-        case .notify(let event): if let fetch { notify(event, of: fetch) }
-        case .audit(let record): if let fetch { audit.record(record, of: fetch) }
-        case .report(let verdict): if let fetch { desks.questions.record(verdict, of: fetch) }
+        case .notify(let event): if let running { notify(event, of: running) }
+        case .audit(let record): if let running { audit.record(record, of: running) }
+        case .report(let verdict): if let running { desks.questions.record(verdict, of: running) }
         case .store(let credential, let pattern): desks.keyring.storeAccepted(credential, for: pattern, cause)
         case .remove(let item, let credential): desks.keyring.discard(item, ifStill: credential, cause)
         case .announce(let change): clients.announce(change, cause)
@@ -219,16 +209,6 @@ final class FetchRouter {
             if let transfer = fetch.transfer { ports.transfers.cancel(transfer) }
         }
         perform(table.abort(fetches.map(\.id), failure, environment))
-    }
-}
-
-extension FetchEffect {
-    /// Whether the audit log and the clients are told of the change and its cause.
-    fileprivate var isAnnounced: Bool {
-        switch self {
-        case .store, .remove, .announce: true
-        case .notify, .audit, .report, .closeConnections, .storeTrust, .storeConsents: false
-        }
     }
 }
 

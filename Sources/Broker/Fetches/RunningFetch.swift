@@ -21,6 +21,7 @@ final class RunningFetch {
     let client: AuditEvent.Client?
     /// The program that started the fetch, as `Subject.text`.
     let program: ExactText
+    var isRunning = true
     /// The quota usage of this fetch, until it ends.
     private(set) var usage: FetchUsage?
     /// The transfer in progress, if any.

@@ -58,14 +58,3 @@ public indirect enum FetchEffect: Sendable, Equatable {
     /// Write the list of permanent grants, replacing the previous one.
     case storeConsents([PermanentConsent])
 }
-
-/// The next command of a fetch, and the events to report before it.
-struct FetchStep: Sendable, Equatable {
-    var events: [FetchEvent]
-    var command: FetchCommand
-
-    init(_ command: FetchCommand, events: [FetchEvent] = []) {
-        self.events = events
-        self.command = command
-    }
-}

@@ -27,6 +27,10 @@ struct FetchContext: Sendable {
         queues.endAttempt(by: fetch, in: space, verdict, now: now)
     }
 
+    mutating func notify(_ event: FetchEvent, of fetch: FetchID) {
+        outbox.add(.effect(.notify(event), of: fetch))
+    }
+
     mutating func add(_ effect: FetchEffect) { outbox.effects.append(effect) }
 
     mutating func takeEffects() -> [FetchEffect] {

@@ -2,7 +2,7 @@ internal import WatchwordProtocol
 
 /// Decisions about questions. Each kind of question has a resolution type of its own, which determines the next step.
 extension FetchMachine {
-    mutating func choose(_ question: Question, _ context: inout FetchContext) -> FetchStep {
+    mutating func choose(_ question: Question, _ context: inout FetchContext) -> FetchCommand {
         switch question.kind {
         case .login: take(logins.choose(question, &hop, &context), &context)
         case .serverTrust(let facts): take(trust.choose(question, facts, &hop, &context), &context)
@@ -23,27 +23,27 @@ extension FetchMachine {
     }
 
     /// Returns the step for the outcome of a resolution.
-    mutating func take(_ resolution: Resolution, _ context: inout FetchContext) -> FetchStep {
+    mutating func take(_ resolution: Resolution, _ context: inout FetchContext) -> FetchCommand {
         switch resolution {
         case .send: return transfer(&context)
         case .ask(let question, let respondent, let problem): return ask(question, respondent, problem, &context)
         case .consult(let consultation, let question): return consult(consultation, then: .question(question))
         case .confirm(let question, let use, let request):
             state = .confirming(question, use, epoch: context.consents.epoch)
-            return FetchStep(.confirm(request))
+            return .confirm(request)
         case .lookUp(let question, let queries):
             state = .lookingUp(question, since: context.now)
-            return FetchStep(.lookUp(queries))
+            return .lookUp(queries)
         case .readNetrc(let question, let query):
             state = .lookingUp(question, since: context.now)
-            return FetchStep(.readNetrc(query))
+            return .readNetrc(query)
         case .obtainToken(let question, let query):
             state = .lookingUp(question, since: context.now)
-            return FetchStep(.obtainToken(query))
+            return .obtainToken(query)
         case .wait(let question, let place): return pause(.question(question), question.slot, at: place, &context)
         case .needBody:
             state = .needingBody
-            return FetchStep(.needBody)
+            return .needBody
         case .chooseAgain(let question): return choose(question, &context)
         case .endUnanswered(let question): return endUnanswered(question, &context)
         case .fail(let failure): return fail(failure, &context)
@@ -53,7 +53,7 @@ extension FetchMachine {
     private mutating func ask(
         _ question: Question, _ respondent: Respondent, _ problem: Challenge.AnswerProblem?,
         _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         if problem != nil, !hop.beginRound() {
             return fail(.tooManyRounds(at: hop.challenger(of: question)), &context)
         }
@@ -64,17 +64,17 @@ extension FetchMachine {
         var question = question
         question.mark = context.forgets.mark
         state = .asking(question, respondent)
-        return FetchStep(.ask(challenge, respondent))
+        return .ask(challenge, respondent)
     }
 
-    mutating func consult(_ consultation: Consultation, then interrupted: InterruptedStep) -> FetchStep {
+    mutating func consult(_ consultation: Consultation, then interrupted: InterruptedStep) -> FetchCommand {
         state = .consulting(consultation, then: interrupted)
-        return FetchStep(.consult(consultation))
+        return .consult(consultation)
     }
 
     /// Ends a question without an answer. The result of the fetch is the response that challenged, or the failure that
     /// raised the question. If the server requested a certificate, the fetch continues without one.
-    private mutating func endUnanswered(_ question: Question, _ context: inout FetchContext) -> FetchStep {
+    private mutating func endUnanswered(_ question: Question, _ context: inout FetchContext) -> FetchCommand {
         hop.leases.release(.passed(declined: question.declined), question.slot, &context)
         // If a certificate was refused or unusable, the fetch fails, unless a respondent has declined to supply another
         // one.
@@ -95,7 +95,7 @@ extension FetchMachine {
     // MARK: Failures that raise a question
 
     /// Returns the step after a failure that raises a question or allows a retry; `nil` for any other failure.
-    mutating func question(about failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
+    mutating func question(about failure: TransferFailure, _ context: inout FetchContext) -> FetchCommand? {
         let outcome = Question.Outcome.failure(FetchFailure(failure))
         if let request = failure.clientCertificateRequest {
             hop[chain.server].certificateRequest = request
@@ -131,7 +131,7 @@ extension FetchMachine {
         return resolution.map { take($0, &context) }
     }
 
-    private mutating func raise(_ question: Question, _ context: inout FetchContext) -> FetchStep {
+    private mutating func raise(_ question: Question, _ context: inout FetchContext) -> FetchCommand {
         guard hop.beginRound() else { return fail(.tooManyRounds(at: chain.server), &context) }
         return choose(question, &context)
     }

@@ -7,8 +7,8 @@ extension FetchMachine {
     /// Prepares the next hop and starts it. Drops the login to the server, and the one to the proxy if the proxy has
     /// changed.
     mutating func enterHop(
-        from previous: Origin?, _ context: inout FetchContext, events: [FetchEvent]
-    ) -> FetchStep {
+        from previous: Origin?, _ context: inout FetchContext
+    ) -> FetchCommand {
         let isOtherRoute: Bool?
         do throws(FetchFailure) {
             isOtherRoute = try hop.chain.chooseRoute(context.environment.proxy, context.upstreams, now: context.now)
@@ -16,16 +16,16 @@ extension FetchMachine {
             return fail(error, &context)
         }
         guard let isOtherRoute else {
-            state = .findingUpstreams(from: previous, events, since: context.now)
-            return FetchStep(.findUpstreams(chain.origin))
+            state = .findingUpstreams(from: previous, since: context.now)
+            return .findUpstreams(chain.origin)
         }
-        return enterRoute(isOther: isOtherRoute, from: previous, &context, events: events)
+        return enterRoute(isOther: isOtherRoute, from: previous, &context)
     }
 
     /// Prepares the hop for its proxy.
     mutating func enterRoute(
-        isOther: Bool, from previous: Origin?, _ context: inout FetchContext, events: [FetchEvent]
-    ) -> FetchStep {
+        isOther: Bool, from previous: Origin?, _ context: inout FetchContext
+    ) -> FetchCommand {
         logins.enterHop(isOtherRoute: isOther)
         do throws(FetchFailure) {
             let hosts = context.environment.rules.hosts
@@ -35,20 +35,18 @@ extension FetchMachine {
         }
         trust.enter(from: previous, &hop, context)
         certificate.enter(from: previous, hop, context)
-        return startHop(&context, events: events)
+        return startHop(&context)
     }
 
     /// Sends the first request of a hop, or consults the client before that.
-    mutating func startHop(_ context: inout FetchContext, events: [FetchEvent]) -> FetchStep {
-        if let consultation = logins.prepare(hop, &context) { return consult(consultation, then: .hop(events)) }
-        var step = transfer(&context)
-        step.events.insert(contentsOf: events, at: 0)
-        return step
+    mutating func startHop(_ context: inout FetchContext) -> FetchCommand {
+        if let consultation = logins.prepare(hop, &context) { return consult(consultation, then: .hop) }
+        return transfer(&context)
     }
 
     /// Follows a redirect, or consults the client before that. Returns `nil` if the response is not a redirect or
     /// redirects are not followed.
-    mutating func redirect(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep? {
+    mutating func redirect(_ response: TransferResponse, _ context: inout FetchContext) -> FetchCommand? {
         switch hop.chain.redirectOutcome(of: response, context.environment.rules.hosts) {
         case .nowhere: return nil
         case .refused(let failure): return fail(failure, &context)
@@ -66,18 +64,19 @@ extension FetchMachine {
     /// Follows a redirect that the client has approved, or does not want to be asked about.
     mutating func follow(
         _ next: HopRequest, after response: TransferResponse, _ context: inout FetchContext
-    ) -> FetchStep {
-        let event = FetchEvent.redirected(status: response.status, from: chain.hop.url.text, to: next.url.text)
+    ) -> FetchCommand {
+        context.notify(
+            .redirected(status: response.status, from: chain.hop.url.text, to: next.url.text), of: fetch.id)
         let previous = chain.origin
         hop.chain.enter(next)
-        return enterHop(from: previous, &context, events: [event])
+        return enterHop(from: previous, &context)
     }
 
     // MARK: Requests
 
     /// Sends the next request with the logins and decisions made so far. The fetch waits or fails instead if its body,
     /// its certificate, another fetch's attempt or its timeout requires that.
-    mutating func transfer(_ context: inout FetchContext) -> FetchStep {
+    mutating func transfer(_ context: inout FetchContext) -> FetchCommand {
         trust.refresh(&hop, context)
         logins.discardUnusableCredentials(hop, &context)
         certificate.refresh(hop, context)
@@ -99,8 +98,8 @@ extension FetchMachine {
         logins.auditUses(hop, &context)
         certificate.recordUse(hop, &context)
         let request = SharedRequest(request(timeout: timeout, &context))
-        let events = fetch.reportsExchanges ? [FetchEvent.requested(SentRequest(request, logins.outgoing))] : []
-        return FetchStep(.transfer(request), events: events)
+        if fetch.reportsExchanges { context.notify(.requested(SentRequest(request, logins.outgoing)), of: fetch.id) }
+        return .transfer(request)
     }
 
     private mutating func request(timeout: Duration, _ context: inout FetchContext) -> TransferRequest {
@@ -196,7 +195,7 @@ extension FetchMachine {
     /// - Parameter unanswered: why no respondent was asked about this response.
     mutating func finish(
         _ response: TransferResponse, unanswered: Unanswered? = nil, _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         if let failure = response.bodyFailure { return fail(FetchFailure(failure), &context) }
         if let bytes = response.unwantedBodyBytes, bytes > fetch.options.maxBodyBytes {
             let text =
@@ -213,13 +212,14 @@ extension FetchMachine {
             proxyAuthentication: accepted(logins.outgoing.proxy),
             unanswered: unanswered ?? logins.unanswered(withoutChallenge: response, hop, context), exchanges: exchanges)
         if response.openBody != nil { result.proofs = logins.outgoing.proofs }
-        return FetchStep(.finish(result), events: [.responded(status: response.status, headers: response.headers)])
+        context.notify(.responded(status: response.status, headers: response.headers), of: fetch.id)
+        return .finish(result)
     }
 
-    mutating func fail(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
+    mutating func fail(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchCommand {
         leave(&context)
         state = .finished
-        return FetchStep(.fail(failure))
+        return .fail(failure)
     }
 
     /// Leaves the queue and releases all leases. Called for every end of a fetch.

@@ -8,10 +8,10 @@ extension FetchMachine {
     mutating func pause(
         _ step: WaitingStep, _ slot: LeaseSlot, at place: AuthenticationQueues.QueuePosition,
         _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         hop.leases.release(after: slot, &context)
         state = .waiting(step, at: place, since: context.now)
-        return FetchStep(.wait)
+        return .wait
     }
 
     /// Leaves the queue, so that the fetch is not woken.
@@ -23,12 +23,12 @@ extension FetchMachine {
         _ wake: AuthenticationQueues.Wake, _ step: WaitingStep, at place: AuthenticationQueues.QueuePosition,
         since: Duration,
         _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         time.recordWait(context.now - since)
         switch step {
         case .request(let side):
             logins.recordVerdict(wake.news, at: side, hop, context)
-            return startHop(&context, events: [])
+            return startHop(&context)
         case .question(var question):
             if case .queue(let key) = place, wake.news == .lease { hop.leases.record(key) }
             // If this fetch's certificate was refused or cannot be used (`problem`), its question differs from that of
@@ -42,7 +42,7 @@ extension FetchMachine {
     /// to the other fetch does not apply.
     private mutating func apply(
         _ update: AuthenticationQueues.QueueUpdate, _ question: Question, _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         var question = question
         let next = hop.nextRespondent(for: question)
         switch update {
@@ -84,7 +84,7 @@ extension FetchMachine {
     private mutating func follow(
         _ found: AuthenticationQueues.SharedDecision, isShared: Bool, _ question: Question,
         _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         let resolution: Resolution?
         switch (found, question.kind) {
         case (.login(let credential, let source), .login):
@@ -101,7 +101,7 @@ extension FetchMachine {
     }
 
     /// Continues without a login or decision, as a respondent has answered for another fetch.
-    private mutating func proceed(_ question: Question, _ context: inout FetchContext) -> FetchStep {
+    private mutating func proceed(_ question: Question, _ context: inout FetchContext) -> FetchCommand {
         switch question.kind {
         case .login: take(logins.proceed(question), &context)
         case .serverTrust(let facts):
@@ -115,7 +115,7 @@ extension FetchMachine {
 
     /// Releases all leases after `Limits.leaseOfSlowResponse`, so that a long download or a hanging server does not block
     /// other fetches. The credential that was sent still has no verdict.
-    mutating func releaseLeasesOfSlowResponse(since: Duration, _ context: inout FetchContext) -> FetchStep? {
+    mutating func releaseLeasesOfSlowResponse(since: Duration, _ context: inout FetchContext) -> FetchCommand? {
         guard context.now - since >= Limits.leaseOfSlowResponse else { return nil }
         hop.leases.releaseAll(&context)
         return nil
@@ -126,7 +126,7 @@ extension FetchMachine {
     mutating func endOverdueWait(
         _ step: WaitingStep, at place: AuthenticationQueues.QueuePosition, since: Duration,
         _ context: inout FetchContext
-    ) -> FetchStep? {
+    ) -> FetchCommand? {
         if time.isUsedUp(at: context.now, inWaitSince: since) { return fail(timeoutFailure, &context) }
         if context.now >= time.end(ofWaitSince: since) {
             let text =
@@ -144,7 +144,7 @@ extension FetchMachine {
     /// fetch cannot use it, and continues to wait.
     private mutating func tryUnproven(
         in key: AuthenticationQueues.Key, _ step: WaitingStep, since: Duration, _ context: inout FetchContext
-    ) -> FetchStep? {
+    ) -> FetchCommand? {
         guard case .question(let question) = step,
             let trial = context.queues.trial(in: key, for: fetch.id, isOwn: key.purpose == .own),
             !hop.isForHandler(question, despite: .login(trial.login.credential, trial.source)),
@@ -184,7 +184,7 @@ extension FetchMachine {
     /// When the current lookup was started; `nil` if there is none.
     private var lookUpStart: Duration? {
         switch state {
-        case .lookingUp(_, let since), .findingUpstreams(_, _, let since): since
+        case .lookingUp(_, let since), .findingUpstreams(_, let since): since
         default: nil
         }
     }

@@ -12,7 +12,7 @@ struct FetchMachine: Sendable {
         indirect case consulting(Consultation, then: InterruptedStep)
         indirect case waiting(WaitingStep, at: AuthenticationQueues.QueuePosition, since: Duration)
         indirect case lookingUp(Question, since: Duration)
-        indirect case findingUpstreams(from: Origin?, [FetchEvent], since: Duration)
+        indirect case findingUpstreams(from: Origin?, since: Duration)
         indirect case asking(Question, Respondent)
         indirect case confirming(Question, ConsentBook.Use, epoch: Int)
         case needingBody
@@ -21,7 +21,7 @@ struct FetchMachine: Sendable {
 
     /// The step that a consultation has interrupted.
     enum InterruptedStep: Sendable {
-        case hop([FetchEvent])
+        case hop
         case question(Question)
         /// The response is the result if the redirect is not followed.
         case redirect(TransferResponse, HopRequest)
@@ -51,15 +51,15 @@ struct FetchMachine: Sendable {
 
     // MARK: Events
 
-    /// Returns the next step; `nil` if the event is `timePassed` and no limit was reached.
-    mutating func handle(_ event: FetchTable.Event, _ context: inout FetchContext) -> FetchStep? {
+    /// Returns the next command; `nil` if the event is `timePassed` and no limit was reached.
+    mutating func handle(_ event: FetchTable.Event, _ context: inout FetchContext) -> FetchCommand? {
         // Without a request under way, there is no verdict to wait for.
         defer { if !isTransferring { context.endAttempt(by: fetch.id) } }
         return switch (state, event) {
         case (_, .timePassed): timePassed(&context)
         case (_, .transferReported(let event)): record(event, &context)
         case (_, .aborted(let failure)): abort(failure, &context)
-        case (.ready, .started): enterHop(from: nil, &context, events: [])
+        case (.ready, .started): enterHop(from: nil, &context)
         case (.transferring(let since), .received(let response)): received(response, since: since, &context)
         case (.transferring(let since), .failed(let failure)): failed(failure, since: since, &context)
         case (.asking(let question, let respondent), .answered(let answer)):
@@ -76,8 +76,8 @@ struct FetchMachine: Sendable {
             confirmed(consent, to: use, epoch: epoch, question, &context)
         case (.lookingUp(let question, let since), .found(let finding)):
             found(finding, question, since: since, &context)
-        case (.findingUpstreams(let previous, let events, let since), .foundUpstreams):
-            foundUpstreams(for: previous, events, since: since, &context)
+        case (.findingUpstreams(let previous, let since), .foundUpstreams):
+            foundUpstreams(for: previous, since: since, &context)
         case (.waiting(let step, let place, let since), .resumed(let wake)):
             resumed(wake, step, at: place, since: since, &context)
         case (.needingBody, .supplied(let supplied)):
@@ -90,17 +90,17 @@ struct FetchMachine: Sendable {
         }
     }
 
-    private mutating func timePassed(_ context: inout FetchContext) -> FetchStep? {
+    private mutating func timePassed(_ context: inout FetchContext) -> FetchCommand? {
         switch state {
         case .transferring(let since): releaseLeasesOfSlowResponse(since: since, &context)
-        case .lookingUp(_, let since), .findingUpstreams(_, _, let since):
+        case .lookingUp(_, let since), .findingUpstreams(_, let since):
             time.isUsedUp(at: context.now, inWaitSince: since) ? fail(timeoutFailure, &context) : nil
         case .waiting(let step, let place, let since): endOverdueWait(step, at: place, since: since, &context)
         case .ready, .asking, .consulting, .confirming, .needingBody, .finished: nil
         }
     }
 
-    private mutating func record(_ event: TransferEvent, _ context: inout FetchContext) -> FetchStep? {
+    private mutating func record(_ event: TransferEvent, _ context: inout FetchContext) -> FetchCommand? {
         // The transfer may have failed for another reason meanwhile.
         if isTransferring { logins.record(event, &hop, &context) }
         return nil
@@ -109,7 +109,7 @@ struct FetchMachine: Sendable {
     /// Handles the response of a transfer.
     private mutating func received(
         _ response: TransferResponse, since: Duration, _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         time.recordNetwork(context.now - since)
         body.record(response.requestBody)
         hop.chain.cookies.record(response, of: chain.origin)
@@ -117,14 +117,13 @@ struct FetchMachine: Sendable {
         if logins.outgoing.server?.credential.binding != nil {
             context.proofNonces.record(response.headers.firstValue(of: TokenProof.nonceField), of: chain.origin)
         }
-        var step = evaluated(response, &context)
-        if fetch.reportsExchanges { step.events.insert(.answered(ResponseSummary(response)), at: 0) }
-        return step
+        if fetch.reportsExchanges { context.notify(.answered(ResponseSummary(response)), of: fetch.id) }
+        return evaluated(response, &context)
     }
 
     /// Handles a challenge of the proxy or the server. Any other response is followed as a redirect or becomes the
     /// result.
-    private mutating func evaluated(_ response: TransferResponse, _ context: inout FetchContext) -> FetchStep {
+    private mutating func evaluated(_ response: TransferResponse, _ context: inout FetchContext) -> FetchCommand {
         if let question = logins.question(raisedBy: response, at: .proxy, hop, context) {
             return take(logins.challenged(question, &hop, &context), &context)
         }
@@ -157,7 +156,7 @@ struct FetchMachine: Sendable {
 
     private mutating func failed(
         _ failure: TransferFailure, since: Duration, _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         time.recordNetwork(context.now - since)
         body.record(failure.requestBody)
         logins.recordTunnel(failure, &hop, &context)
@@ -173,14 +172,14 @@ struct FetchMachine: Sendable {
         return question(about: failure, &context) ?? fail(FetchFailure(failure), &context)
     }
 
-    private mutating func abort(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchStep {
+    private mutating func abort(_ failure: FetchFailure, _ context: inout FetchContext) -> FetchCommand {
         context.endAttempt(by: fetch.id, isTransferring ? .lost : .none)
         return fail(failure, &context)
     }
 
     private mutating func answered(
         _ answer: ChallengeAnswer, by respondent: Respondent, _ question: Question, _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         var question = question
         time.endQueue(context.now)
         if answer != .useDefault { question.declined.recordAnswer() }
@@ -198,7 +197,7 @@ struct FetchMachine: Sendable {
 
     private mutating func loggedIn(
         _ token: LoginCredential, by respondent: Respondent, _ question: Question, _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         logins.recordConsent(of: question, &hop, &context)
         logins.recordLogin(token, question, &hop)
         // If the token is of no use, the next question must not show a login that is over.
@@ -212,7 +211,7 @@ struct FetchMachine: Sendable {
     /// (SECURITY-RULES X1).
     private mutating func passed(
         _ question: Question, _ context: inout FetchContext, record: (inout PassedRespondents) -> Void
-    ) -> FetchStep {
+    ) -> FetchCommand {
         var question = question
         time.endQueue(context.now)
         record(&question.declined)
@@ -221,10 +220,10 @@ struct FetchMachine: Sendable {
 
     private mutating func consulted(
         _ answer: Bool?, about consultation: Consultation, _ interrupted: InterruptedStep, _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         hop.record(answer, to: consultation)
         switch interrupted {
-        case .hop(let events): return startHop(&context, events: events)
+        case .hop: return startHop(&context)
         case .question(let question): return choose(question, &context)
         case .redirect(let response, let next):
             // guard: redirect-without-approval
@@ -234,7 +233,7 @@ struct FetchMachine: Sendable {
 
     private mutating func confirmed(
         _ consent: Consent?, to use: ConsentBook.Use, epoch: Int, _ question: Question, _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         time.endQueue(context.now)
         hop.consent.record(consent, to: use, epoch: epoch, &context)
         return choose(question, &context)
@@ -242,7 +241,7 @@ struct FetchMachine: Sendable {
 
     private mutating func found(
         _ finding: FetchTable.Finding, _ question: Question, since: Duration, _ context: inout FetchContext
-    ) -> FetchStep {
+    ) -> FetchCommand {
         time.recordWait(context.now - since)
         let challenger = hop.challenger(of: question)
         switch finding {

@@ -11,6 +11,13 @@ public struct FetchTable: Sendable {
         case command(FetchCommand, for: FetchID)
         /// An action that no fetch waits for. `of` is the fetch that caused it; `nil` if none did.
         case effect(FetchEffect, of: FetchID?)
+
+        public var fetch: FetchID? {
+            switch self {
+            case .command(_, let id): id
+            case .effect(_, let id): id
+            }
+        }
     }
 
     /// Which clients may use an entry of the session.
@@ -184,7 +191,7 @@ public struct FetchTable: Sendable {
 
     private mutating func notifyWait(of id: FetchID) {
         guard let wait = wait(of: id) else { return }
-        context.outbox.add(.effect(.notify(.waiting(wait)), of: id))
+        context.notify(.waiting(wait), of: id)
     }
 
     /// Updates the wait reason (whether a person is being asked) of all fetches that wait for a lease of this one, and
@@ -205,18 +212,18 @@ public struct FetchTable: Sendable {
     // MARK: Orders
 
     /// Changes the machine in place: copying it costs more than most events.
-    private mutating func handle(_ event: Event, _ id: FetchID) -> FetchStep? {
+    private mutating func handle(_ event: Event, _ id: FetchID) -> FetchCommand? {
         guard let place = machines.index(forKey: id) else { return nil }
         return machines.values[place].handle(event, &context)
     }
 
-    /// Returns the orders of one step, and of all steps that it causes in waiting fetches.
+    /// Returns the orders of one event, and of all that it causes in waiting fetches.
     private mutating func run(
         _ id: FetchID, _ environment: FetchEnvironment,
         _ event: Event
     ) -> [Order] {
         context.environment = environment
-        if let step = handle(event, id) { add(step, of: id) }
+        if let command = handle(event, id) { add(command, of: id) }
         var effects = takeOrders(of: id)
         var wakes = context.queues.takeWakes()[...]
         while let wake = wakes.popFirst() {
@@ -232,16 +239,15 @@ public struct FetchTable: Sendable {
         return effects.isEmpty ? orders : orders + effects
     }
 
-    private mutating func add(_ step: FetchStep, of id: FetchID) {
-        for event in step.events { context.outbox.add(.effect(.notify(event), of: id)) }
-        if case .wait = step.command { notifyWait(of: id) }
-        recordActivity(of: id, isAsking: step.command.asksPeople, context.now)
-        switch step.command {
+    private mutating func add(_ command: FetchCommand, of id: FetchID) {
+        if case .wait = command { notifyWait(of: id) }
+        recordActivity(of: id, isAsking: command.asksPeople, context.now)
+        switch command {
         case .finish, .fail: machines[id] = nil
         case .transfer, .ask, .confirm, .consult, .lookUp, .readNetrc, .obtainToken, .findUpstreams, .wait, .needBody:
             break
         }
-        context.outbox.add(.command(step.command, for: id))
+        context.outbox.add(.command(command, for: id))
         if machines.isEmpty { context.refusals.forget() }
     }
 }

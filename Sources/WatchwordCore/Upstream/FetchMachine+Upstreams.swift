@@ -4,15 +4,15 @@ internal import WatchwordProtocol
 extension FetchMachine {
     /// Continues a hop whose upstreams were unknown.
     mutating func foundUpstreams(
-        for previous: Origin?, _ events: [FetchEvent], since: Duration, _ context: inout FetchContext
-    ) -> FetchStep {
+        for previous: Origin?, since: Duration, _ context: inout FetchContext
+    ) -> FetchCommand {
         time.recordWait(context.now - since)
-        return enterHop(from: previous, &context, events: events)
+        return enterHop(from: previous, &context)
     }
 
     /// Records that the proxy of a failed request cannot be reached. Returns the step that sends the request through the
     /// next upstream; `nil` if there is none, or if a server may have received the request.
-    mutating func failOver(after failure: TransferFailure, _ context: inout FetchContext) -> FetchStep? {
+    mutating func failOver(after failure: TransferFailure, _ context: inout FetchContext) -> FetchCommand? {
         let route = chain.route
         if failure.isOfUpstream(route) {
             // A client that names the proxy, or has a short time limit, must not change the choice for others.
@@ -29,7 +29,7 @@ extension FetchMachine {
         guard !failure.hasSentRequest || isRepeatable, !body.isSpent else { return nil }
         guard hop.chain.chooseNextRoute() else { return nil }
         hop.leases.releaseAll(&context)
-        return enterRoute(isOther: true, from: chain.origin, &context, events: [])
+        return enterRoute(isOther: true, from: chain.origin, &context)
     }
 
     /// Whether the request may be sent twice. A tunnel that was not opened has carried nothing.
