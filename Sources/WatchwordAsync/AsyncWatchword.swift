@@ -73,7 +73,7 @@ public actor AsyncWatchword {
     public func stream(_ params: FetchRunParams, answer: ChallengeHandler? = nil) async throws -> ResponseStream {
         var params = params
         if answer != nil { params.handler = params.handler ?? Subscription(delivery: .request) }
-        let result = try await call(FetchRun.name, params.json, answer)
+        let result = try await call(FetchRun.name, FetchRun(params).json, answer)
         let head = Watchword.Response(result, body: [])
         if let fetchID = result["body"]?["fetchId"]?.string {
             openBodies.insert(fetchID)

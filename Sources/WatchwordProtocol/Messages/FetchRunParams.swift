@@ -52,6 +52,7 @@ public struct FetchRunParams: Sendable, Equatable {
     /// The time limit for the network and for waiting for other fetches; the fetch's own prompts do not count. `nil` limits the
     /// network time only: to `Limits.defaultFetchTimeout`, or `Limits.fetchTimeout` for a stepwise fetch.
     public var timeoutMs: Int?
+    /// The largest body that the result contains. Not a parameter of a stepwise fetch.
     public var maxInlineBodyBytes = Limits.defaultInlineBodyBytes
     public var maxRedirects = Limits.defaultRedirects
     public var redirects = RedirectParams()
@@ -89,8 +90,6 @@ extension FetchRunParams: ClientValue {
         proxy = try ProxyChoice(members)
         if let given = try members.object("tls") { tls = try TLSParams(given) }
         timeoutMs = try members.integer("timeoutMs", in: Self.times)
-        maxInlineBodyBytes =
-            try members.integer("maxInlineBodyBytes", in: 0...Limits.inlineBodyBytes) ?? maxInlineBodyBytes
         maxRedirects = try members.integer("maxRedirects", in: 0...Limits.redirects) ?? maxRedirects
         if let given = try members.object("redirects") { redirects = try RedirectParams(given) }
         connectTimeoutMs = try members.integer("connectTimeoutMs", in: Self.times)
@@ -166,7 +165,7 @@ extension FetchRunParams: ClientValue {
                 "methods": methods.map { .array($0.map { .string($0.rawValue) }) },
                 "proxyMethods": proxyMethods.map { .array($0.map { .string($0.rawValue) }) },
             ],
-            "timeoutMs": timeoutMs.map { .integer($0) }, "maxInlineBodyBytes": .integer(maxInlineBodyBytes),
+            "timeoutMs": timeoutMs.map { .integer($0) },
             "maxRedirects": .integer(maxRedirects),
             "redirects": redirects == RedirectParams() ? nil : redirects.json,
             "connectTimeoutMs": connectTimeoutMs.map { .integer($0) },

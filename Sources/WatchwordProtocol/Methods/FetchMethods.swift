@@ -9,9 +9,13 @@ public struct FetchRun: CallableMethod, Equatable {
 
     public init(_ params: FetchRunParams) { self.params = params }
 
-    public init(_ members: Members) throws(InvalidParams) { params = try FetchRunParams(members) }
+    public init(_ members: Members) throws(InvalidParams) {
+        params = try FetchRunParams(members)
+        let given = try members.integer("maxInlineBodyBytes", in: 0...Limits.inlineBodyBytes)
+        params.maxInlineBodyBytes = given ?? params.maxInlineBodyBytes
+    }
 
-    public var json: JSON { params.json }
+    public var json: JSON { params.json.adding(["maxInlineBodyBytes": .integer(params.maxInlineBodyBytes)]) }
 
     public static func json(_ result: FetchRunResult) -> JSON { result.json }
 }

@@ -118,7 +118,10 @@ public final class Members {
         for child in children { try child.refuseUnread() }
     }
 
-    private var unread: [String] { json?.names.filter { !known.contains($0) } ?? [] }
+    /// Compared byte by byte, as members are looked up: canonically equivalent names are different members.
+    private var unread: [String] {
+        json?.names.filter { name in !known.contains { $0.utf8.elementsEqual(name.utf8) } } ?? []
+    }
 
     private func unknown(_ name: String) -> InvalidParams {
         var names: [String] = []

@@ -39,16 +39,17 @@ public struct FrontSite: ClientValue, Sendable, Equatable {
     public init(_ members: Members) throws(InvalidParams) {
         url = try members.required("url", members.string("url"))
         isRestricted = try members.boolean("restricted") ?? false
-        if let consent = try members.string("consent") {
-            guard consent == Self.askingConsent, isRestricted else {
-                throw members.wrong("consent", "\"\(Self.askingConsent)\", together with restricted")
-            }
-            asksConsent = true
-        }
+        let consent = try members.string("consent")
         methods = try Self.strings("methods", "a list of methods in upper case", members, Self.isMethod)
         paths = try Self.strings("paths", "a list of paths, each with a leading slash", members, Self.isPath)
         fields = try Self.strings("fields", "a list of names of fields", members, Self.isField)
         budget = try members.integer("budget", in: 1...Self.largestBudget)
+        try members.refuseUnread()
+        guard let consent else { return }
+        guard consent == Self.askingConsent, isRestricted else {
+            throw members.wrong("consent", "\"\(Self.askingConsent)\", together with restricted")
+        }
+        asksConsent = true
     }
 
     /// Whether `text` can be an element of `methods`: capital letters and hyphens.

@@ -62,20 +62,20 @@ public struct SpacePattern: ClientValue, Sendable, Hashable {
     public init(_ members: Members) throws(InvalidParams) {
         for name in Self.otherMembers { _ = members[name] }
         proxyType = try ProxyType(members)
-        scheme = try members.required("protocol", members.string("protocol")).asciiLowercased
-        if let proxyType {
-            scheme = proxyType.rawValue
-        } else if scheme != "http" && scheme != "https" {
-            throw members.wrong("protocol", "http or https")
-        }
+        let named = try members.required("protocol", members.string("protocol")).asciiLowercased
+        scheme = proxyType?.rawValue ?? named
         host = try members.required("host", members.exactText("host")).asciiLowercased
-        guard HostName.canonical(host.string) != nil else {
-            throw members.wrong("host", "the name or the address of a host")
-        }
         port =
             try members.integer("port", in: 1...65_535) ?? proxyType?.defaultPort ?? (scheme == "https" ? 443 : 80)
         realm = try members.exactText("realm")
         authenticationMethod = try members.choice("authenticationMethod", as: AuthenticationMethod.self)
+        try members.refuseUnread()
+        guard proxyType != nil || scheme == "http" || scheme == "https" else {
+            throw members.wrong("protocol", "http or https")
+        }
+        guard HostName.canonical(host.string) != nil else {
+            throw members.wrong("host", "the name or the address of a host")
+        }
     }
 
     public var json: JSON {

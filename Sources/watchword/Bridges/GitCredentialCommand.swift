@@ -204,7 +204,7 @@ private struct GitHelper {
     /// Whether git's description is about this login, and not about another login of the user for another realm or path.
     private func matches(_ credential: JSON) throws(ClientFailure) -> Bool {
         guard let refused = description.password else { return true }
-        guard let space = try? SpacePattern(credential["protectionSpace"]),
+        guard let space = try? SpacePattern(Members(credential["protectionSpace"])),
             let found = try released(space, of: credential["user"]?.exactText, path: credential["path"]?.exactText),
             found["path"]?.exactText == credential["path"]?.exactText
         else { return false }

@@ -3,7 +3,7 @@ import Testing
 import WatchwordProtocol
 
 struct FetchRunParamsTests {
-    private func read(_ text: String) throws -> FetchRunParams { try FetchRunParams(JSON.parse(text)) }
+    private func read(_ text: String) throws -> FetchRunParams { try FetchRun(JSON.parse(text)).params }
 
     private static let url = "https://intranet.example/report"
 
@@ -40,7 +40,7 @@ struct FetchRunParamsTests {
         #expect(params.methods == [.httpDigest, .httpBasic])
         #expect((params.timeoutMs, params.maxInlineBodyBytes, params.maxRedirects) == (30_000, 0, 0))
         #expect(params.notify == [.headers, .progress, .redirect])
-        #expect(try FetchRunParams(JSON.parse(params.json.text)) == params, "and is read as it is written")
+        #expect(try read(FetchRun(params).json.text) == params, "and is read as it is written")
     }
 
     @Test func redirectsAndOmissionsAreRead() throws {
@@ -52,7 +52,7 @@ struct FetchRunParamsTests {
         #expect(params.redirects.keepMethod && params.redirects.keepPost == [301, 303])
         #expect(params.redirects.schemes == ["https"])
         #expect((params.connectTimeoutMs, params.omitHeaders, params.notify) == (500, ["Accept"], [.exchanges]))
-        #expect(try FetchRunParams(JSON.parse(params.json.text)) == params, "and is read as it is written")
+        #expect(try read(FetchRun(params).json.text) == params, "and is read as it is written")
     }
 
     @Test(arguments: [
@@ -146,7 +146,7 @@ struct FetchRunParamsTests {
     ])
     func limitsAreReached(member: String) throws {
         let params = try read(#"{"url":"u",\#(member)}"#)
-        #expect(try FetchRunParams(JSON.parse(params.json.text)) == params)
+        #expect(try read(FetchRun(params).json.text) == params)
     }
 
     @Test(arguments: [("{}", "params.url is missing"), (#"{"url":null}"#, "params.url is missing")])
@@ -168,6 +168,14 @@ struct FetchRunParamsTests {
         #expect(params.url == "https://intranet.example/@x")
         #expect(params.userInfo?.withUnsafeBytes { $0.elementsEqual("bob:hunter2".utf8) } == true)
         #expect(!"\(params)".contains("hunter2"))
+    }
+
+    @Test func onlyFetchRunHasAnInlineBody() throws {
+        let json = try JSON.parse(#"{"url":"u","maxInlineBodyBytes":1}"#)
+        #expect(try FetchRun(json).params.maxInlineBodyBytes == 1)
+        #expect(FetchRun(try FetchRun(json).params).json["maxInlineBodyBytes"]?.integer == 1)
+        #expect(problem { try FetchStart(json) }?.contains("unknown member \"maxInlineBodyBytes\"") == true)
+        #expect(FetchStart(try FetchRun(json).params).json["maxInlineBodyBytes"] == nil)
     }
 
     @Test(

@@ -45,6 +45,12 @@ struct CredentialTests {
         }
     }
 
+    /// Members are looked up byte by byte, so a name that Swift compares as equal is another one.
+    @Test func aLookalikeOfAMemberIsUnknown() throws {
+        let json: JSON = ["type": "certificate", "certificate": "/c.pem", "private\u{212A}ey": "/k.pem"]
+        #expect(problem { try Credential(json, at: "credential") }?.contains("unknown member") == true)
+    }
+
     @Test(arguments: ["user", "password", "persistence"])
     func aProposedCredentialHasNoOtherMembers(member: String) {
         let json = (["type": "proposed"] as JSON).adding([member: "x"])

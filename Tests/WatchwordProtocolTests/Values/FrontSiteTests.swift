@@ -32,6 +32,7 @@ import WatchwordProtocol
         ("fields", ["url": "u", "fields": "x"]), ("budget", ["url": "u", "budget": 0]),
         ("budget", ["url": "u", "budget": 1_000_000_001]),
         ("budgets", ["url": "u", "budgets": 1]),
+        ("unknown member \"restrictd\"", ["url": "u", "consent": "ask", "restrictd": true]),
     ]
 
     @Test func anInvalidMemberIsNamed() {

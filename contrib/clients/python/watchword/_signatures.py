@@ -1,6 +1,6 @@
 """The signatures of the functions that take the options of a fetch.
 
-Each is written once here, for type checkers, `help` and the check of names: the broker ignores an option that it does not know.
+Each is written once here, for type checkers, `help` and the check of names.
 """
 import functools
 import inspect
