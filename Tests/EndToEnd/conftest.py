@@ -16,7 +16,7 @@ from rig.client import Client  # noqa: E402
 from rig.fixtures import *  # noqa: E402, F403
 from rig.keyring import Keyring, build_git_helper  # noqa: E402
 from rig.scripted import ScriptedServer, basic_server  # noqa: E402
-from rig.subjects import sandboxed  # noqa: E402
+from rig.subjects import Consenter, sandboxed  # noqa: E402
 
 STARTED = time.monotonic()
 
@@ -62,9 +62,7 @@ class Stage:
 
     def configured(self, text, *options, **more):
         """Starts a broker whose configuration is `text`."""
-        path = self.folder / f"config-{len(self.brokers)}.toml"
-        path.write_text(text)
-        path.chmod(0o600)
+        path = servers.private(self.folder / f"config-{len(self.brokers)}.toml", text)
         return self.broker("--config", str(path), *options, **more)
 
     def client(self, *arguments, broker=None, **more):
@@ -72,13 +70,17 @@ class Stage:
         self.clients.append(client)
         return client
 
-    def agent(self, answer, broker=None, **more):
-        """Returns an agent of the broker that gives this answer to each challenge; `asked` are the challenges."""
+    def agent(self, answer=None, broker=None, **more):
+        """Returns an agent of the broker that gives this answer to each challenge, or leaves them to the test; `asked` are the challenges."""
         asked = []
-        agent = self.client(answer=lambda challenge: asked.append(challenge) or answer, broker=broker, **more)
+        agent = self.client(answer=answer and (lambda challenge: asked.append(challenge) or answer), broker=broker, **more)
         assert "result" in agent.call("agent/register", {"name": "tests"})
         agent.asked = asked
         return agent
+
+    def consenter(self, broker, allow="no"):
+        self.clients.append(Consenter(broker.socket, allow))
+        return self.clients[-1]
 
     def sandbox(self, broker=None, *details):
         """Returns a client in a sandbox; `details` are those of `flatpak`."""

@@ -11,6 +11,7 @@ import pytest
 from rig.bodies import eventually
 from rig.desktop import AGENT, askpass
 from rig.scripted import ScriptedServer, basic, response
+from rig.servers import executable
 from rig.terminal import Terminal
 from test_agent_windows import HOSTILE, ask, two_logins
 
@@ -242,8 +243,7 @@ def test_a_fallback_that_fails_is_followed_by_the_next(stage, started, site, tmp
     server, password = site
     (tmp_path / "bin").mkdir()
     for name, script in [("zenity", "#!/bin/sh\nexit 5\n"), ("pinentry", "#!/bin/sh\necho what\n")]:
-        (tmp_path / "bin" / name).write_text(script)
-        (tmp_path / "bin" / name).chmod(0o755)
+        executable((tmp_path / "bin" / name), script)
     environment = {
         **askpass(tmp_path, password), "PATH": f"{tmp_path}/bin:/usr/bin:/bin", "DISPLAY": ":nowhere", "GDK_BACKEND": "x11"}
     agent = started(None, environment=environment, start_new_session=True)

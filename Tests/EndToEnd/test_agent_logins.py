@@ -11,6 +11,7 @@ from rig.bodies import eventually
 from rig.desktop import Desktop
 from rig.ntlm import DOMAIN
 from rig.scripted import basic, basic_server, bearer_server
+from rig.servers import executable
 from rig.terminal import Shell
 from rig.tls import PASSPHRASE
 from test_agent_looks import GERMAN, SCREEN, Shower
@@ -283,8 +284,7 @@ class Browser:
         self.log, self.bin = folder / "opened", folder / "bin"
         self.bin.mkdir()
         path = self.bin / ("recorder" if kind == "default" else "xdg-open")
-        path.write_text(RECORDER.format(log=self.log, status=status))
-        path.chmod(0o755)
+        executable(path, RECORDER.format(log=self.log, status=status))
         data = folder / "data" / "applications"
         data.mkdir(parents=True)
         (data / "recorder.desktop").write_text(ENTRY.format(path=path))

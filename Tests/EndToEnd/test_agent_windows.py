@@ -10,7 +10,6 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.keyring import SCHEMA, description
 from rig.scripted import ScriptedServer, basic_server, response
-from rig.subjects import Consenter
 from rig.tls import PASSPHRASE
 from test_client_certificates import broker_with_token  # noqa: F401
 
@@ -488,7 +487,7 @@ def test_a_permission_is_revoked(stage, opened, desktop):
     server, password = stage.protected()
     broker = stage.broker()
     client = stage.client(delivery=None)
-    stage.clients.append(Consenter(broker.socket, "session"))
+    stage.consenter(broker, "session")
     client.store(server, "bob", password, realm="Staff", authenticationMethod="httpBasic")
     sandbox = stage.sandbox(broker)
     manager = opened(broker)

@@ -266,8 +266,7 @@ class Case:
         self.genuine = stage.server(TlsServer(certificates, "good", first=True, **servers))
         self.own = stage.server(TlsServer(certificates, "self-signed", **servers))
         self.proxy = stage.server(Diversion(self.own.port))
-        self.agent = stage.client(broker=self.broker, name="agent")
-        assert "result" in self.agent.call("agent/register", {"name": "tests"})
+        self.agent = stage.agent(broker=self.broker, name="agent")
         self.program = Client(os.path.join(os.path.dirname(self.broker.socket), path), delivery=None)
         stage.clients.append(self.program)
         self.auth = {"interaction": "agent", "useStorage": False}

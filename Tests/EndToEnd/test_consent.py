@@ -14,7 +14,7 @@ from rig import audit, schemas
 from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import basic_server
-from rig.subjects import AS_NOBODY, Consenter, Relay, home_of_nobody
+from rig.subjects import AS_NOBODY, Relay, home_of_nobody
 from rig.terminal import Shell
 
 ASK = '[sharing]\nsession = "ask"\n'
@@ -30,8 +30,7 @@ class Desk:
     def __init__(self, stage, broker):
         self.stage, self.broker = stage, broker
         self.server, self.password = stage.protected()
-        self.agent = Consenter(broker.socket)
-        stage.clients.append(self.agent)
+        self.agent = stage.consenter(broker)
         self.shell = Shell(broker)
         self.keep()
 
@@ -76,8 +75,7 @@ def test_a_permanent_grant_outlives_the_broker_and_ends_when_it_is_revoked(desk,
     assert desk.fetch().returncode == 0
     desk.broker.stop()
     desk.broker.start()
-    desk.agent = Consenter(desk.broker.socket)
-    stage.clients.append(desk.agent)
+    desk.agent = stage.consenter(desk.broker)
     desk.keep()
     assert desk.fetch().returncode == 0 and desk.agent.asked == []
     identifier = json.loads(desk.shell.run("grants", "list", "--json").stdout)["grants"][0]["id"]

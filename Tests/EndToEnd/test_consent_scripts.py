@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from rig import audit
-from rig.subjects import Consenter
+from rig.servers import executable
 from rig.terminal import Shell
 from test_consent import ASK, Desk
 
@@ -75,8 +75,7 @@ def report(folder):
 
 def written(path, interpreter=PYTHON):
     path.parent.mkdir(exist_ok=True)
-    path.write_text(FETCH[interpreter])
-    path.chmod(0o755)
+    executable(path, FETCH[interpreter])
     return path
 
 
@@ -109,8 +108,7 @@ def test_a_grant_to_a_script_outlives_the_broker(desk, stage, report):
     run(desk, PYTHON, report)
     desk.broker.stop()
     desk.broker.start()
-    desk.agent = Consenter(desk.broker.socket, "no")
-    stage.clients.append(desk.agent)
+    desk.agent = stage.consenter(desk.broker, "no")
     desk.keep()
     run(desk, PYTHON, report)
     assert desk.agent.asked == []

@@ -4,7 +4,6 @@ other respondent instead of a client that is gone, and all resources released.""
 import itertools
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import time
@@ -13,6 +12,7 @@ import pytest
 
 from rig import audit
 from rig.bodies import eventually
+from rig.broker import PROGRAMS
 from rig.client import password_answer
 from rig.scripted import basic, basic_server, response
 from rig.streams import Cut, DyingProxy, DyingServer, DyingTlsServer, Passwords, number_of
@@ -200,9 +200,8 @@ KILOBYTES, SLOWER = 4096, 40
 
 
 def crowd(broker, clients):
-    program = pathlib.Path(__file__).parent / "rig" / "crowd.py"
-    return subprocess.Popen(
-        ["/usr/bin/python3", str(program), broker.socket, str(clients), str(CLIENTS_AT_ONCE)], stdout=subprocess.PIPE, text=True)
+    words = [PROGRAMS / "crowd.py", broker.socket, clients, CLIENTS_AT_ONCE]
+    return subprocess.Popen(["/usr/bin/python3", *map(str, words)], stdout=subprocess.PIPE, text=True)
 
 
 def heard(process):
@@ -372,8 +371,7 @@ def test_an_agent_that_dies_sends_nothing(stage):
     for run in range(RUNS):
         dying = DyingClient(broker.socket, "half", f"{server.url}/{run}")
         dying.wait_for("auth/challenge")
-        agent = stage.client(broker=broker)
-        agent.call("agent/register", {"name": "desk"})
+        agent = stage.agent(broker=broker)
         dying.die()
         agent.challenges.get(timeout=30)
         agent.close()

@@ -19,8 +19,8 @@ from rig.forwarding import ForwardProxy
 from rig.local_fronts import exchange, open_proxy, open_site, receive_all, run
 from rig.manager import Activation
 from rig.scripted import DigestCheck, ScriptedServer, response
-from rig.servers import free_port
-from rig.subjects import Consenter, flatpak
+from rig.servers import free_port, private
+from rig.subjects import flatpak
 
 
 def request(url, *fields, path="/", method="GET"):
@@ -264,9 +264,7 @@ class ActivationWithFront(Activation):
         self.close = self.end
 
     def configure(self, text):
-        path = self.folder / ".config" / "watchword" / "config.toml"
-        path.write_text(text)
-        path.chmod(0o600)
+        path = private(self.folder / ".config" / "watchword" / "config.toml", text)
 
     def fetch(self, url):
         return subprocess.run(
@@ -452,8 +450,7 @@ def asking(stage):
     port = free_port()
     broker = stage.configured(f'[sharing]\nsession = "ask"\n[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["127.0.0.1"]\n')
     server, password = stage.protected()
-    agent = Consenter(broker.socket, allow="once")
-    stage.clients.append(agent)
+    agent = stage.consenter(broker, allow="once")
     place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
     credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
     assert "result" in agent.call("credential/store", {"protectionSpace": place, "credential": credential})

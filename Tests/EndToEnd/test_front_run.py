@@ -25,7 +25,7 @@ from rig.keyring import description
 from rig.local_fronts import exchange, run
 from rig.ntlm import NtlmCheck
 from rig.scripted import response
-from rig.servers import find, free_port
+from rig.servers import executable, find, free_port
 from rig.subjects import Consenter
 from rig.terminal import Shell, Terminal
 
@@ -473,8 +473,7 @@ def settings(folder):
     (folder / "bin").mkdir()
     visit = browser.command("http://intranet.example/", folder / "profile").replace(find("chromium"), f"{find('chromium')} \"$@\"")
     for name, text in {"chromium": visit, "watchword": f"exec {os.path.realpath(program('watchword'))} \"$@\""}.items():
-        (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
-        (folder / "bin" / name).chmod(0o755)
+        executable((folder / "bin" / name), f"#!/bin/sh\n{text}\n")
     return {
         "PATH": f"{folder}/bin:{os.environ['PATH']}", "HOME": str(folder), "APT_CONFIG": f"{folder}/apt.conf",
         "PIP_INDEX_URL": "http://intranet.example/simple", "PIP_TRUSTED_HOST": "intranet.example", "PIP_DISABLE_PIP_VERSION_CHECK": "1",

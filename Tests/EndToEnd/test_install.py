@@ -12,6 +12,7 @@ import pytest
 from rig import manager as rig_manager
 from rig.broker import ROOT, binaries, program
 from rig.fixtures import reachable_folder
+from rig.servers import executable
 
 sys.path.insert(0, str(ROOT / "contrib"))
 
@@ -49,8 +50,7 @@ def small(tmp_path_factory):
     """Small programs in place of the real ones, for tests of the files only."""
     folder = tmp_path_factory.mktemp("small")
     for name in ["watchword", "watchwordd", "watchword-pac"]:
-        (folder / name).write_text("#!/bin/sh\necho completions of $0\n")
-        (folder / name).chmod(0o755)
+        executable((folder / name), "#!/bin/sh\necho completions of $0\n")
     return folder
 
 

@@ -17,6 +17,7 @@ from rig.broker import program
 from rig.client import password_answer
 from rig.keyring import SCHEMA, SERVICE, Keyring, description, heard, lock, settle
 from rig.scripted import DigestCheck, ScriptedServer, basic, basic_server, response
+from rig.servers import private
 from rig.terminal import Shell
 
 
@@ -513,9 +514,7 @@ def test_a_library_that_cannot_be_loaded(stage, gnome, tmp_path):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
-    netrc = stage.folder / "logins.netrc"
-    netrc.write_text(f"machine 127.0.0.1:{server.port} login eve password wrong\n")
-    netrc.chmod(0o600)
+    netrc = private(stage.folder / "logins.netrc", f"machine 127.0.0.1:{server.port} login eve password wrong\n")
     broker = stage.configured(
         f'[credentials]\nnetrc = "{netrc}"\n', environment={**gnome.for_broker, "LD_LIBRARY_PATH": str(tmp_path)})
     client = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", password))
@@ -537,9 +536,7 @@ def test_without_a_bus_there_is_no_keyring_to_load_a_library_for(stage, tmp_path
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
-    netrc = stage.folder / "logins.netrc"
-    netrc.write_text(f"machine 127.0.0.1:{server.port} login bob password {password}\n")
-    netrc.chmod(0o600)
+    netrc = private(stage.folder / "logins.netrc", f"machine 127.0.0.1:{server.port} login bob password {password}\n")
     broker = stage.configured(f'[credentials]\nnetrc = "{netrc}"\n', environment={"LD_LIBRARY_PATH": str(tmp_path)})
     result = stage.client(broker=broker, answer=lambda challenge: pytest.fail("unexpected challenge")).fetch(server.url)["result"]
     assert (result["status"], result["auth"]["source"]) == (200, "netrc")

@@ -11,6 +11,7 @@ from rig.forwarding import ForwardProxy
 from rig.fronts import ASKED, Http2Nginx, Noted, Stand, TlsForwardProxy, expected, is_login_of_connection, open_page, settled, taken
 from rig.matrix import CELLS, CERTIFICATES, FILE, PROXIES, REGENERATE, TUNNELS, document
 from rig.scripted import ScriptedServer, bearer_server
+from rig.servers import private
 
 pytestmark = pytest.mark.tier3("every scheme with every server")
 
@@ -53,9 +54,7 @@ def start(stage, authorities, tickets):
     """`start(answer)` returns a client of a new broker. With `everything` it is also asked about connections; `proxy` is the
     configured proxy."""
     def make(answer, everything=False, proxy=None):
-        path = stage.folder / "config.toml"
-        path.write_text(SETTINGS + (f'[proxy]\nurl = "{proxy}"\n' if proxy else ""))
-        path.chmod(0o600)
+        path = private(stage.folder / "config.toml", SETTINGS + (f'[proxy]\nurl = "{proxy}"\n' if proxy else ""))
         broker = stage.broker("--config", str(path), "--ca-file", str(authorities), environment=tickets)
         client = stage.client(answer=answer, broker=broker)
         if everything:

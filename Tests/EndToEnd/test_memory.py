@@ -20,6 +20,7 @@ from rig.forwarding import Socks5Server
 from rig.keyring import settle
 from rig.memory import Scanner, places
 from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
+from rig.servers import private
 from rig.subjects import PromptAgent
 
 if os.geteuid() != 0:
@@ -156,8 +157,7 @@ def test_no_copy_remains_of_a_netrc_entry(stage):
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
     file = stage.folder / "logins.netrc"
-    file.write_text(f"machine h login bob password {others}\nmachine 127.0.0.1:{server.port} login bob password {password}\n" * 20)
-    file.chmod(0o600)
+    private(file, f"machine h login bob password {others}\nmachine 127.0.0.1:{server.port} login bob password {password}\n" * 20)
     broker = stage.configured(f'[keyring]\nenabled = false\n[credentials]\nnetrc = "{file}"\n')
     client = stage.client(broker=broker)
     assert client.fetch(server.url)["result"]["auth"]["source"] == "netrc"

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from rig.broker import ROOT, program
+from rig.servers import executable, private
 from rig.terminal import Terminal
 
 sys.path.insert(0, str(ROOT / "contrib"))
@@ -53,14 +54,11 @@ EXAMPLES = [(document, block) for document in DOCUMENTS for block in re.findall(
 
 @pytest.mark.parametrize("document, block", EXAMPLES, ids=[f"{path.name}-{index}" for index, (path, _) in enumerate(EXAMPLES)])
 def test_every_configuration_is_valid(document, block, tmp_path):
-    file = tmp_path / "config.toml"
-    file.write_text(block)
-    file.chmod(0o600)
+    file = private(tmp_path / "config.toml", block)
     for name in re.findall(r'^client-secret-file = "~/(.*)"$', block, re.MULTILINE):
         secret = tmp_path / name
         secret.parent.mkdir(parents=True, exist_ok=True)
-        secret.write_text("secret\n")
-        secret.chmod(0o600)
+        private(secret, "secret\n")
     done = subprocess.run([program("watchwordd"), "--check-config", f"--config={file}"], env={**os.environ, "HOME": str(tmp_path)},
                           capture_output=True, text=True)
     assert done.returncode == 0, f"{document.relative_to(ROOT)}:\n{block}\n{done.stdout}{done.stderr}"
@@ -306,8 +304,7 @@ def changed_programs(folder, change):
             if command["commandName"] == "status":
                 change(command["arguments"])
         (folder / f"{name}.json").write_text(json.dumps(options))
-        (folder / name).write_text(f"#!/bin/sh\ncat '{folder}/{name}.json'\n")
-        (folder / name).chmod(0o755)
+        executable((folder / name), f"#!/bin/sh\ncat '{folder}/{name}.json'\n")
     return folder
 
 

@@ -16,6 +16,7 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
 from rig.scripted import ScriptedServer, basic, basic_server, response
+from rig.servers import private
 from rig.terminal import Terminal
 
 
@@ -425,8 +426,7 @@ def test_sigusr1_forgets_the_session_and_sighup_reads_the_configuration(stage):
     assert client.fetch(server.url)["result"]["exchanges"] == 2
     configuration = broker.home / ".config" / "watchword" / "config.toml"
     configuration.parent.mkdir(parents=True)
-    configuration.write_text('[fetch]\ndeny = ["127.0.0.1"]\n')
-    configuration.chmod(0o600)
+    private(configuration, '[fetch]\ndeny = ["127.0.0.1"]\n')
     broker.process.send_signal(signal.SIGHUP)
     wait_for(lambda: client.fetch(server.url).get("error", {}).get("data", {}).get("kind") == "denied")
     configuration.write_text('[fetch]\ndeny = [\n')

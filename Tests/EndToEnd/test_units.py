@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from rig import attempts
+from programs import attempts
 from rig.bodies import eventually
 from rig.broker import ROOT, program
 from rig.client import Client, password_answer
@@ -197,7 +197,7 @@ def test_each_line_of_the_hardening_has_an_effect(manager):
     assert set(lines) == set(attempts.ATTEMPTS), "every setting has an attempt, and every attempt a setting"
     cases = {"nothing": [], "everything": [*lines.values(), number, files]}
     cases.update({name: [line, number] for name, line in lines.items()})
-    program = f"/usr/bin/python3 {manager.folder}/source/Tests/EndToEnd/rig/attempts.py"
+    program = f"/usr/bin/python3 {manager.folder}/source/Tests/EndToEnd/programs/attempts.py"
     for case, chosen in cases.items():
         manager.unit(f"attempts-{case}.service", "\n".join(
             ["[Service]", "Type=oneshot", f"ExecStart={program}", f"StandardOutput=truncate:{manager.home}/{case}.json",

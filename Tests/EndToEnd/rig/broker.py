@@ -15,6 +15,7 @@ from rig.bodies import eventually
 from rig.waiting import is_ready, started
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAMS = ROOT / "Tests" / "EndToEnd" / "programs"
 
 
 # With `contrib/test --installed`, the prefix of the installation, or its place in an unpacked package.

@@ -8,7 +8,7 @@ import subprocess
 
 from . import audit
 from .bodies import eventually
-from .broker import part
+from .broker import PROGRAMS, part
 from .servers import find, written
 from .waiting import accepts, ended, is_ready, output, started
 
@@ -122,9 +122,7 @@ class Desktop:
 
     def _tell(self, line):
         if self.reader is None:
-            self.reader = self.start(
-                "/usr/bin/python3", str(pathlib.Path(__file__).with_name("screen_reader.py")), stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE)
+            self.reader = self.start("/usr/bin/python3", str(PROGRAMS / "screen_reader.py"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.reader.stdin.write(line + b"\n")
         self.reader.stdin.flush()
         assert is_ready(self.reader.stdout, 20), "the screen reader returns nothing"

@@ -31,6 +31,12 @@ class Site:
     def broker(self, *options, text="", **more):
         return self.stage.configured(text + self.configuration(), *options, **more)
 
+    def logged_in(self, *options, **more):
+        """Returns a client of a new broker, whose person has logged in for it."""
+        client = self.stage.client(broker=self.broker(*options, **more))
+        logged_in(client, self)
+        return client
+
     def space(self, **more):
         """The protection space of the resource, for requests about stored credentials."""
         return {"protocol": "http", "host": "127.0.0.1", "port": self.resource.port, **more}
@@ -51,6 +57,13 @@ def site(stage):
 def client(stage, site):
     """A client of a broker that is configured for the site."""
     return stage.client(broker=site.broker())
+
+
+@pytest.fixture
+def user(site, client):
+    """The client after a login of its person."""
+    logged_in(client, site)
+    return client
 
 
 def log_in(client, **more):
@@ -96,6 +109,15 @@ def stranger(stage):
     return stage.server(ScriptedServer(lambda request: response(200, b"{}", "Content-Type: application/json")))
 
 
+def fetching(stage, broker, url):
+    """Returns a sandboxed program that has begun to fetch, with the id 99, and answers challenges itself."""
+    program = stage.sandbox(broker)
+    program.call("initialize", {
+        "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
+    program.send({"id": 99, "method": "fetch/run", "params": {"url": url}})
+    return program
+
+
 def own_address():
     """Returns an address of this machine that is not loopback, or None."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
@@ -122,8 +144,12 @@ def quiet(client, seconds=0.3):
     return False
 
 
-def forgotten(client, site):
-    """Whether the next fetch needs a person."""
-    call = client.start("fetch/run", {"url": site.url})
+def is_asked(client, call):
+    """Waits for the reply or for a question; returns whether it is a question."""
     eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
     return not client.challenges.empty()
+
+
+def forgotten(client, site):
+    """Whether the next fetch needs a person."""
+    return is_asked(client, client.start("fetch/run", {"url": site.url}))

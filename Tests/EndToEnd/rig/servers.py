@@ -106,6 +106,17 @@ def written(folder, files):
     return pathlib.Path(folder)
 
 
+def private(path, text, mode=0o600):
+    """Writes a file that only this user may read; returns its path."""
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def executable(path, text):
+    return private(path, text, 0o755)
+
+
 def served(make):
     """Makes a function that starts a server in a folder, from one that gets the folder and a free port, and returns the command, the name
     of the log, the files to write first, and the changes of the environment."""

@@ -1,4 +1,4 @@
-"""Every window of the agent, as a message for rig/agent_windows.py, and their pictures in each variant: light and dark, at 100 and 200 %, in
+"""Every window of the agent, as a message for programs/agent_windows.py, and their pictures in each variant: light and dark, at 100 and 200 %, in
 each language."""
 import contextlib
 import dataclasses
