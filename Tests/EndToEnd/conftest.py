@@ -65,17 +65,16 @@ class Stage:
         path = servers.private(self.folder / f"config-{len(self.brokers)}.toml", text)
         return self.broker("--config", str(path), *options, **more)
 
-    def client(self, *arguments, broker=None, **more):
-        client = Client((broker or (self.brokers or [self.broker()])[0]).socket, *arguments, **more)
+    def client(self, *arguments, broker=None, at="socket", **more):
+        """`at` is "restricted" for a client of the restricted socket."""
+        client = Client(getattr(broker or (self.brokers or [self.broker()])[0], at), *arguments, **more)
         self.clients.append(client)
         return client
 
     def agent(self, answer=None, broker=None, **more):
-        """Returns an agent of the broker that gives this answer to each challenge, or leaves them to the test; `asked` are the challenges."""
-        asked = []
-        agent = self.client(answer=answer and (lambda challenge: asked.append(challenge) or answer), broker=broker, **more)
+        """Returns an agent of the broker; `answer` is that of the client."""
+        agent = self.client(answer=answer, broker=broker, **more)
         assert "result" in agent.call("agent/register", {"name": "tests"})
-        agent.asked = asked
         return agent
 
     def consenter(self, broker, allow="no"):

@@ -453,7 +453,7 @@ def test_a_broker_that_allows_no_agent_is_named(stage, tmp_path):
     """The restricted socket allows no agent."""
     broker = stage.broker()
     agent = RunningAgent(stage.folder, broker, None, "--fallback", "askpass", environment={
-        **askpass(tmp_path, "x"), "WATCHWORD_SOCKET": broker.socket.replace("broker.sock", "restricted.sock")})
+        **askpass(tmp_path, "x"), "WATCHWORD_SOCKET": broker.restricted})
     assert agent.process.wait(30) == 1 and "the broker allows no agent here" in agent.log
 
 

@@ -191,7 +191,6 @@ def showing(desktop):
 
 
 def roles_of(types):
-    """Returns the roles that a widget with these types may have."""
     found = next((ROLES[name] for name in types if name in ROLES), None)
     assert found, f"no role is known for {types[0]}: add its kind to ROLES"
     return found

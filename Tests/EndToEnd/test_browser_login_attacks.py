@@ -191,7 +191,6 @@ def test_another_name_is_refused_at_the_listener(site, client, form):
 
 
 def exchange(port, data, seconds=10):
-    """Sends bytes to the listener; returns what it answers until it closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as wire:
         received = b""
         with contextlib.suppress(OSError):
@@ -290,7 +289,6 @@ RELEASED = f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))
 
 
 def printed(broker, url):
-    """Runs `watchword token`; returns its exit code and output."""
     command = [program("watchword"), "token", "--socket", broker.socket, url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     return done.returncode, done.stdout, done.stderr
@@ -342,10 +340,6 @@ def issue(request):
     return json_answer(200, {"token": "token-" + request.query["scope"].split(":")[1], "expires_in": 300})
 
 
-def with_password(request, _):
-    return issue(request) if request.authorization else json_answer(401, {}, 'WWW-Authenticate: Basic realm="service"')
-
-
 def broker_of(stage, server):
     return stage.configured(f'[oauth."{server.url}"]\nflow = "registry"\nissuer = "{server.url}"\n')
 
@@ -375,7 +369,8 @@ def test_a_sandboxed_program_does_not_choose_the_account_at_a_token_service(stag
 
 
 def test_a_login_at_a_token_service_goes_on_if_the_first_program_exits(stage):
-    server = registry(stage, with_password)
+    server = registry(stage, lambda request, _: issue(request) if request.authorization else json_answer(
+        401, {}, 'WWW-Authenticate: Basic realm="service"'))
     broker = broker_of(stage, server)
     first, second = stage.client(broker=broker), stage.client(broker=broker)
     started(first, server.url + "/v2/a")

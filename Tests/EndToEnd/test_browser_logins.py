@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from rig import memory, tiny_browser
+from rig import tiny_browser
 from rig.authorization_server import AuthorizationServer, ProtectedResource
 from rig.bodies import eventually
 from rig.broker import program
@@ -18,6 +18,7 @@ from rig.client import Client
 from rig.login_sites import (  # noqa: F401
     Site, client, failure, fetching, forgotten, held_login, is_asked, is_closed, log_in, logged_in, login_url, site, started, statuses,
     user)
+from rig.memory import places, remaining
 from rig.oauth_answers import CLOSE, Refusal, dated, endless
 from rig.scripted import ScriptedServer, response
 
@@ -107,8 +108,7 @@ def test_discovery_by_the_resource(stage, site):
 
 
 def test_a_program_that_logs_in_itself_gets_the_token(stage, site):
-    text = f'[credentials]\nhand-out = ["{os.path.realpath(sys.executable)} 127.0.0.1"]\n'
-    client = site.logged_in(text=text)
+    client = site.logged_in(text=f'[credentials]\nhand-out = ["{os.path.realpath(sys.executable)} 127.0.0.1"]\n')
     broker = stage.brokers[-1]
     space = site.space(authenticationMethod="bearer")
     # Not one of the clients that must receive no secret.
@@ -213,14 +213,6 @@ def test_a_revoked_login_is_asked_for_once_an_hour_later(stage, site, gnome, fau
     assert client.challenges.empty() and len(site.server.authorizations) == 2
 
 
-def remaining(broker, secret, seconds=30):
-    """Searches the memory after a moment: the broker is still cleaning up when the client receives the end of its fetch."""
-    end = time.monotonic() + seconds
-    while (found := memory.places(broker.process.pid, secret)) and time.monotonic() < end:
-        time.sleep(0.1)
-    return found
-
-
 def test_no_copy_of_the_code_remains_after_the_login(stage, site, user):
     form = site.token_requests()[0].form
     assert form["code"] and form["code_verifier"]
@@ -237,7 +229,7 @@ def test_no_copy_of_a_token_remains(stage, site, how):
         site.server.revoke_access()
         assert user.fetch(site.url)["result"]["status"] == 200
     elif how != "time":
-        assert all(memory.places(stage.brokers[0].process.pid, token) for token in tokens), "the scan does not find the tokens"
+        assert all(places(stage.brokers[0].process.pid, token) for token in tokens), "the scan does not find the tokens"
         assert "result" in user.call(how, {})
     assert [remaining(stage.brokers[0], token) for token in tokens] == [[], []]
     user.call("broker/unlock")

@@ -1,6 +1,5 @@
 """The commands of the helper for stored credentials, their import, the lock, the keyring and the configuration; and texts at a terminal,
 in which the end of a host, which identifies its owner, is never hidden."""
-import base64
 import json
 import os
 import pathlib
@@ -91,8 +90,7 @@ def test_the_password_on_standard_input_is_one_line_and_no_terminal(stage, shell
     assert says(store(shell, "bob", "a" * 4097), 1, "4096 bytes")
     assert store(shell, "bob", "a" * 4096 + "\n").returncode == 0
     assert says(store(shell, "bob", "a\tb"), 1, "control character")
-    done = shell.run("credentials", "store", SITE, "--user", "bob", "--password-stdin", input=b"\xff")
-    assert says(done, 1, "UTF-8")
+    assert says(shell.run("credentials", "store", SITE, "--user", "bob", "--password-stdin", input=b"\xff"), 1, "UTF-8")
     assert says(shell.run("credentials", "store", SITE, "--user", "bob", stdin=subprocess.DEVNULL), 1, "no terminal", "--password-stdin")
     # A terminal would show the password.
     terminal = shell.at_terminal("credentials", "store", SITE, "--user", "bob", "--password-stdin")
@@ -160,7 +158,7 @@ def test_forgetting_by_id_and_by_site(stage, shell):
 
 def test_the_default_of_a_site(stage, shell):
     passwords = {user: stage.secret() for user in ["bob", "carol"]}
-    keys = {"Basic " + base64.b64encode(f"{user}:{password}".encode()).decode(): user for user, password in passwords.items()}
+    keys = {basic(user, password): user for user, password in passwords.items()}
 
     def handle(request):
         user = keys.get(request.authorization)

@@ -1,9 +1,7 @@
 """Which programs use stored credentials, and with whose consent (SECURITY-RULES G1 to G10)."""
 import json
 import os
-import pathlib
 import shutil
-import signal
 import socket
 import stat
 import subprocess
@@ -46,13 +44,6 @@ class Desk:
 
     def close(self):
         schemas.check_messages(self.agent.messages)
-
-
-def reload_with(broker, text):
-    pathlib.Path(broker.options[broker.options.index("--config") + 1]).write_text(text)
-    count = broker.log.count("configuration reloaded")
-    broker.process.send_signal(signal.SIGHUP)
-    eventually(lambda: broker.log.count("configuration reloaded") > count, lambda: broker.log[-1000:])
 
 
 def test_always_is_asked_once_and_stored(desk, stage):
@@ -198,11 +189,11 @@ def test_a_reload_that_tightens_the_rule_takes_effect_at_once(stage):
     """The same applies to a reload that loosens the rule. Decisions made under another rule are forgotten."""
     desk = Desk(stage, stage.configured(""))
     assert desk.fetch().returncode == 0 and desk.logins == 1 and desk.agent.asked == []
-    reload_with(desk.broker, ASK)
+    desk.broker.reload(ASK)
     assert desk.agent.call("credential/list")["result"]["credentials"] == []
     desk.keep()
     desk.agent.allow = "no"
     assert desk.fetch().returncode != 0 and desk.logins == 1 and len(desk.agent.asked) == 1
-    reload_with(desk.broker, "")
+    desk.broker.reload("")
     desk.keep()
     assert desk.fetch().returncode == 0 and desk.logins == 2 and len(desk.agent.asked) == 1

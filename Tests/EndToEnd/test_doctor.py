@@ -233,8 +233,7 @@ def test_a_broker_starts_without_a_secret_and_says_why(desk):
     assert broker.log.count(NOT_USED) == 1 and f"line 4: {KEY}: other users have access" in broker.log
     client = desk.stage.client(broker=broker)
     assert client.fetch("http://denied.example/")["error"]["data"]["kind"] == "denied"
-    server = desk.stage.server(lambda request: response(200, b"here"))
-    assert client.fetch(server.url)["result"]["status"] == 200
+    assert client.fetch(desk.stage.server(lambda request: response(200, b"here")).url)["result"]["status"] == 200
 
 
 def test_a_reload_reads_the_secret_again(desk):

@@ -14,7 +14,7 @@ from rig import audit
 from rig.bodies import eventually
 from rig.broker import PROGRAMS
 from rig.client import password_answer
-from rig.scripted import basic, basic_server, response
+from rig.scripted import basic, response
 from rig.streams import Cut, DyingProxy, DyingServer, DyingTlsServer, Passwords, number_of
 from rig.subjects import HALF, WHOLLY, DyingClient
 
@@ -263,9 +263,7 @@ RUNS = 5
 def stored(stage, **more):
     """A broker whose session has bob's password for a server."""
     broker = stage.broker()
-    secret = stage.secret()
-    server = stage.server(basic_server("bob", secret))
-    stage.allow(secret, server)
+    server, secret = stage.protected()
     observer = stage.client(broker=broker, **more)
     space = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
     reply = observer.call("credential/store", {
@@ -348,9 +346,7 @@ def test_a_client_that_dies_before_its_reply_to_can_authenticate_sends_nothing(s
 
 def test_a_deadline_sends_nothing(stage):
     broker = stage.configured("[limits]\nchallenge-deadline-s = 1\n")
-    secret = stage.secret()
-    server = stage.server(basic_server("bob", secret))
-    stage.allow(secret, server)
+    server, secret = stage.protected()
     client = stage.client(broker=broker)
     space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
     client.call("credential/store", {

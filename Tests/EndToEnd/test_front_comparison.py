@@ -71,7 +71,10 @@ class Watchword:
         elif len(wish.upstreams) > 1:
             lines.append(f'[[proxy.rule]]\nhosts = ["*.test"]\nuse = {[f"http://{one}" for one in wish.upstreams]}')
         text = "\n".join(lines) + "\n"
-        check_configuration(stage.folder / "checked.toml", text)
+        file = private(stage.folder / "checked.toml", text)
+        done = subprocess.run([program("watchwordd"), "--check-config", f"--config={file}"], capture_output=True)
+        if done.returncode != 0:
+            raise Unsupported(done.stdout + done.stderr)
         self.broker = stage.configured(text, environment={**wish.tickets, **wish.keyring})
         self.pid = self.broker.process.pid
         wait_for_port(self.port)
@@ -141,23 +144,10 @@ class Cntlm:
         return version_of(find("cntlm"), "-h", pattern=r"(?<=version )[\d.]+")
 
 
-def check_configuration(file, text):
-    private(file, text)
-    done = subprocess.run([program("watchwordd"), "--check-config", f"--config={file}"], capture_output=True)
-    if done.returncode != 0:
-        raise Unsupported(done.stdout + done.stderr)
-
-
 def made(stage):
     folder = pathlib.Path(stage.folder) / f"local-proxy-{free_port()}"
     folder.mkdir()
     return folder
-
-
-def proportional_kilobytes(pid):
-    """Returns the memory of a process and its descendants, with its share of what several processes use."""
-    process = psutil.Process(pid)
-    return sum(one.memory_full_info().pss for one in [process, *process.children(recursive=True)]) >> 10
 
 
 PROGRAMS = {"Watchword": Watchword, "px": Px, "cntlm": Cntlm}
@@ -314,11 +304,6 @@ def prompt_of_cntlm(bench):
     return "at its start"
 
 
-def failover(bench):
-    wish = bench.upstream("NTLM")
-    return yes(bench.fetches(**wish | {"upstreams": [f"127.0.0.1:{free_port()}", *wish["upstreams"]]}))
-
-
 def by_host(bench):
     """The first upstream is for one host only, and the second one for others."""
     one, other = bench.stage.server(ForwardProxy()), bench.stage.server(ForwardProxy())
@@ -353,10 +338,6 @@ def sent(head, *parts, until=None, result=lambda origin, received: yes(PAGE in r
     return probe
 
 
-def in_order(origin, received):
-    return yes(re.findall(rb"comparison/(\d)", received) == [b"0", b"1", b"2", b"3", b"4"])
-
-
 def passage(origin, received):
     """Whether an ambiguous request reached the origin, and whether its body became a request of its own."""
     with contextlib.suppress(AssertionError):  # a program may close the connection before the origin has read the request
@@ -374,10 +355,6 @@ def kept(*names):
     return result
 
 
-def ipv6(bench):
-    return yes(bench.fetches(bench.origin(family=socket.AF_INET6).url))
-
-
 def other_users(bench):
     origin = bench.origin()
     with bench.running() as proxy:
@@ -389,10 +366,11 @@ def other_users(bench):
 
 
 def memory(bench):
-    """The proportional set size in MB after one request."""
+    """The proportional set size of the process and its descendants in MB after one request."""
     with bench.running() as proxy:
         assert get(proxy.port, bench.origin().url)
-        return f"{proportional_kilobytes(proxy.pid) / 1000:.1f} MB"
+        process = psutil.Process(proxy.pid)
+        return f"{sum(one.memory_full_info().pss for one in [process, *process.children(recursive=True)]) / 1_024_000:.1f} MB"
 
 
 FIELDS = "Host: {host}\n"
@@ -414,12 +392,14 @@ PROBES = {
     "upstream with Kerberos": login("Negotiate"),
     "password from the desktop's keyring": keyring,
     "asks for the password": prompt,
-    "another upstream if one is down": failover,
+    "another upstream if one is down": lambda bench: yes(bench.fetches(**(wish := bench.upstream("NTLM")) | {
+        "upstreams": [f"127.0.0.1:{free_port()}", *wish["upstreams"]]})),
     "upstreams chosen by host": by_host,
     "PAC file": pac,
     "hosts without the upstream": direct,
-    "server with an IPv6 address": ipv6,
-    "pipelined requests": sent(PIPELINED, until=b"comparison/4", result=in_order),
+    "server with an IPv6 address": lambda bench: yes(bench.fetches(bench.origin(family=socket.AF_INET6).url)),
+    "pipelined requests": sent(PIPELINED, until=b"comparison/4", result=lambda _, received: yes(
+        re.findall(rb"comparison/(\d)", received) == [b"0", b"1", b"2", b"3", b"4"])),
     "upload in chunks": sent(CHUNKED, until=PAGE, result=lambda origin, _: yes(origin.requests and origin.requests[0][1] == b"hello")),
     "`Expect: 100-continue`": sent(CONTINUE, b"hello", until=PAGE, result=lambda _, received: yes(b" 100 " in received and PAGE in received)),
     "`Via`": sent(PLAIN, until=PAGE, result=lambda origin, _: yes(kept(b"via")(origin, _) == "forwarded")),

@@ -173,19 +173,14 @@ def test_a_login_that_cannot_be_made_is_502(stage):
 
 def test_the_end_of_an_authenticated_connection_is_the_end_of_the_programs(stage, address):
     """The program has logged in by NTLM itself; the origin closes the connection after its answer."""
-    closing = threading.Event()
-
     class Origin(ScriptedServer):
         def _respond(self, connection, request, early):
             connection.sendall(self.handler(request))
-            if closing.wait(20) and request.path == "/last":
-                return True
-            return False
+            return request.path == "/last"
 
     server = Origin(lambda request: response(200, b"page"))
     login = "Authorization: NTLM TlRMTVNTUAABAAAA\r\n"
     with socket.create_connection(address, timeout=20) as connection:
-        closing.set()
         for path in ["/one", "/last"]:
             connection.sendall(f"GET {server.url}{path} HTTP/1.1\r\nHost: x\r\n{login}\r\n".encode())
             assert receive_response(connection)[1] == b"page"
@@ -239,16 +234,11 @@ def test_the_broker_logs_in_for_a_websocket(stage, echo, site, account, tls):
 
 
 def test_bytes_that_follow_the_handshake_at_once_are_passed_on(stage, echo):
-    client = stage.client()
-    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    host, port = open_site(stage.client(), f"http://127.0.0.1:{echo.port}")
     frame = b"\x81\x82\0\0\0\0hi"
     with socket.create_connection((host, port), timeout=20) as connection:
         connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}:{port}\r\n{HANDSHAKE}\r\n".encode() + frame)
-        received = b""
-        while not received.endswith(b"\x81\x02hi"):
-            part = connection.recv(1 << 16)
-            assert part, received
-            received += part
+        received = receive(connection, b"\x81\x02hi")
     head = received.split(b"\r\n\r\n")[0].decode().split("\r\n")
     assert head[0] == "HTTP/1.1 101 Switching Protocols" and "Upgrade: websocket" in head and "Connection: Upgrade" in head
 
@@ -300,10 +290,7 @@ def test_the_end_of_the_server_ends_the_connection_of_the_program(stage, size):
             # Until the buffers between both are full.
             waited = eventually(lambda: size < 1 << 20 or is_full(connection), "the program has unread bytes")
             assert head.startswith(b"HTTP/1.1 101 ") and waited
-            body = bytearray()
-            while part := connection.recv(1 << 16):
-                body += part
-            assert bytes(body) == data
+            assert receive_all(connection) == data
             eventually(lambda: received == [b""], "the connection to the server is closed")
 
 
@@ -318,8 +305,7 @@ def is_full(connection):
 
 def test_a_server_that_does_not_switch_gives_an_ordinary_response(stage):
     server = stage.server(lambda request: response(200, b"page"))
-    client = stage.client()
-    host, port = open_site(client, server.url)
+    host, port = open_site(stage.client(), server.url)
     own = f"Host: {host}:{port}\r\n"
     with socket.create_connection((host, port), timeout=20) as connection:
         for fields in [HANDSHAKE, ""]:
@@ -334,8 +320,7 @@ def test_a_server_that_does_not_switch_gives_an_ordinary_response(stage):
 
 def test_a_web_page_cannot_open_a_websocket(stage, echo):
     """Browsers send no Sec-Fetch-Site with it that would tell."""
-    client = stage.client()
-    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    host, port = open_site(stage.client(), f"http://127.0.0.1:{echo.port}")
     with pytest.raises(websockets.exceptions.InvalidStatusCode, match="403"):
         talk(f"ws://{host}:{port}/x", "hello", origin="http://evil.example")
     assert echo.paths == []
@@ -343,8 +328,7 @@ def test_a_web_page_cannot_open_a_websocket(stage, echo):
 
 def test_a_body_before_another_protocol_is_not_taken_for_it(stage):
     server = stage.server(lambda request: response(200, request.body))
-    client = stage.client()
-    host, port = open_site(client, server.url)
+    host, port = open_site(stage.client(), server.url)
     with socket.create_connection((host, port), timeout=20) as connection:
         connection.sendall(f"POST /x HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 4\r\n{HANDSHAKE}\r\nbody".encode())
         assert receive_response(connection)[1] == b"body"

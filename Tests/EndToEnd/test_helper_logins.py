@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rig.bodies import eventually
+from rig.forwarding import basic_check
 from rig.scripted import basic, basic_server, bearer_server, response
 from rig.terminal import Shell
 
@@ -16,13 +17,7 @@ def shell_with(stage, text, **more):
 def proxy_server(stage):
     """A proxy that requires Basic, and responds to everything itself; and its password."""
     password = stage.secret()
-
-    def handle(request):
-        if request.header("Proxy-Authorization") == basic("bob", password):
-            return response(200, b"through the proxy\n")
-        return response(407, b"who are you", 'Proxy-Authenticate: Basic realm="Gate"')
-
-    server = stage.server(handle)
+    server = stage.server(basic_check("bob", password, granted=response(200, b"through the proxy\n"), realm="Gate"))
     stage.allow(password, server)
     return server, password
 
@@ -269,8 +264,7 @@ def test_a_proxy(stage, shell, ntlm_proxy, ntlm_users):
     shell = shell_with(stage, f'[proxy]\nurl = "{ntlm_proxy.url}"\n')
     assert b"NTLM: needs the proxy's host in schemes.ntlm" in shell.run("fetch", "http://elsewhere.example/").stderr
     # A proxy's login does not request one of the server.
-    server = offering(stage, "NTLM")
-    text = said(shell.run("fetch", "-x", server.url, "-U", "pat:x", "http://elsewhere.example/"), 0)
+    text = said(shell.run("fetch", "-x", offering(stage, "NTLM").url, "-U", "pat:x", "http://elsewhere.example/"), 0)
     assert 'needs "elsewhere.example" in schemes.ntlm of the configuration, and https if a proxy is used\n' in text
 
 
@@ -284,8 +278,7 @@ def test_the_response_is_written_and_the_exit_code_is_67(stage, shell, tmp_path)
 
 
 def test_a_prompt_at_the_terminal_suppresses_the_diagnostic(stage, shell):
-    server = stage.server(basic_server("bob", "x"))
-    terminal = shell.at_terminal("fetch", "--basic", server.url)
+    terminal = shell.at_terminal("fetch", "--basic", stage.server(basic_server("bob", "x")).url)
     terminal.expect("User: ")
     terminal.type("\x04")
     assert terminal.end() == 67 and b"please log in" in terminal.shown and b"offered:" not in terminal.shown

@@ -163,10 +163,10 @@ def default_port(stage):
 
 
 def missing_password(stage):
-    server, asked = stage.server(challenging(['Basic realm="x"'])), []
-    client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})
+    server = stage.server(challenging(['Basic realm="x"']))
+    client = stage.client(answer={"action": "continue"})
     client.fetch(f"http://bob@127.0.0.1:{server.port}/")
-    return "the password is asked for" if [one["proposedCredential"]["user"] for one in asked] == ["bob"] and server.authorizations == [None] else "sent"
+    return "the password is asked for" if [one["proposedCredential"]["user"] for one in client.asked] == ["bob"] and server.authorizations == [None] else "sent"
 
 
 def unasked(stage):

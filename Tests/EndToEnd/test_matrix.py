@@ -142,8 +142,7 @@ def test_a_proxy_is_shown_no_certificate(stage, start, certificates, nginx, ngin
     proxy = stage.server(TlsForwardProxy(certificates, client_authority=certificates / "ca.pem"))
     port = (nginx_tls if scheme == "https" else nginx).port
     client, _ = start(never, everything=True)
-    own = {"type": "certificate", "certificate": str(certificates / "client.pem"), "privateKey": str(certificates / "client.key")}
-    for more in [{}, {"tls": {"certificate": own}}]:
+    for more in [{}, {"tls": {"certificate": certificates.credential()}}]:
         reply = client.fetch(f"{scheme}://localhost:{port}/open.txt", proxy={"url": proxy.url}, **more)
         assert "error" in reply, reply
     why = {"PEER_DID_NOT_RETURN_A_CERTIFICATE"}

@@ -15,7 +15,7 @@ from rig import schemas
 from rig.bodies import Attached
 from rig.broker import ROOT
 from rig.client import framed
-from rig.forwarding import ForwardProxy
+from rig.forwarding import ForwardProxy, basic_check
 from rig.schemas import PROTOCOL
 from rig.scripted import DigestCheck, ScriptedServer, basic, basic_server, bearer_server, response, rounds_server
 
@@ -39,13 +39,6 @@ def serve(kind, realm="Staff", user="bob", password="", algorithm="MD5", token="
     return ScriptedServer(lambda request: response(200, b"open"))
 
 
-def forward(user, password, realm):
-    """Returns a proxy that requires Basic."""
-    right = basic(user, password)
-    refusal = response(407, b"who is there", f'Proxy-Authenticate: Basic realm="{realm}"')
-    return ForwardProxy(lambda request: None if request.header("Proxy-Authorization") == right else refusal)
-
-
 class Replay:
     """Replays a file of Protocol/conversations against a broker.
 
@@ -66,12 +59,11 @@ class Replay:
             self.servers.append(server)
             self.bound = {"url": server.url, "host": "127.0.0.1", "port": server.port}
             if "proxy" in needed:
-                proxy = forward(**needed["proxy"])
+                proxy = ForwardProxy(basic_check(**needed["proxy"]))
                 self.servers.append(proxy)
                 self.bound |= {"proxyUrl": proxy.url, "proxyPort": proxy.port}
 
     def filled(self, value):
-        """Returns `value` with all bound names replaced."""
         if isinstance(value, str):
             if value[1:-1] in self.bound and value == f"<{value[1:-1]}>":
                 return self.bound[value[1:-1]]

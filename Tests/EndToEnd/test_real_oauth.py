@@ -209,7 +209,6 @@ class OIDCMock(Server):
                          port, pathlib.Path(folder) / "oidc.log", cwd=folder, env=environment)
 
     def endpoint(self, name):
-        """Returns the URL of `userinfo` and so on."""
         return json.loads(tiny_browser.request(self.url + "/.well-known/openid-configuration").body)[f"{name}_endpoint"]
 
     def approve(self, url):
@@ -218,12 +217,10 @@ class OIDCMock(Server):
         return tiny_browser.request(tiny_browser.request(url, "POST", {"Content-Type": "application/x-www-form-urlencoded"}, form).location)
 
     def revoke_all(self):
-        """Revokes all tokens of the user."""
         page = tiny_browser.request(f"{self.url}/users/{self.USER}/revoke-tokens", "POST", body=b"")
         assert page.status in (200, 204), (page.status, page.body)
 
     def token_requests(self):
-        """Returns how many requests for a token were answered."""
         return self.output_path.read_text().count('"POST /oauth2/token ')
 
 

@@ -152,10 +152,8 @@ class Fetch:
         return self.then(broker)
 
     def end(self):
-        """Returns the exit status and all that was shown."""
         self.seen.set()
-        status = self.terminal.end()
-        return status, self.terminal.shown.decode()
+        return self.terminal.end(), self.terminal.shown.decode()
 
 
 @pytest.fixture

@@ -78,7 +78,6 @@ class Evaluator:
         self.loaded = self._ask(b"load %d\n" % len(data) + data)
 
     def find(self, url="http://h.test/", host="h.test"):
-        """Returns the reply to a question."""
         return self._ask(f"find {url} {host}\n".encode())
 
     def _ask(self, data):
@@ -110,8 +109,7 @@ def test_each_host_uses_the_proxies_of_its_rule(stage, origin, proxies):
 def test_the_next_proxy_is_used_if_one_cannot_be_reached(stage, origin, proxies):
     alive, = proxies(1)
     broken = dead()
-    broker = stage.configured(rule([".test"], broken, alive.url))
-    client = stage.client(broker=broker)
+    client = stage.client(broker=stage.configured(rule([".test"], broken, alive.url)))
     body = {"type": "string", "value": "sent once"}
     assert fetched(client, f"http://a.test:{origin.port}/", method="POST", body=body)["status"] == 200
     assert [(request.method, request.body) for request in origin.requests] == [("POST", b"sent once")]
@@ -192,8 +190,7 @@ def test_a_bad_pac_file_is_reported_and_never_means_direct(stage, origin, name):
 
 def test_an_endless_pac_file_does_not_delay_other_fetches(stage, origin):
     script = "function FindProxyForURL(url, host) { while (host == 'slow.test') {} return 'DIRECT'; }"
-    broker = stage.configured(pac(stage, script) + rule(["quick.test", "127.0.0.1"], "direct"))
-    client = stage.client(broker=broker)
+    client = stage.client(broker=stage.configured(pac(stage, script) + rule(["quick.test", "127.0.0.1"], "direct")))
     slow = client.start("fetch/run", {"url": "http://slow.test/"})
     for _ in range(5):
         assert fetched(client, origin.url)["status"] == 200
@@ -205,8 +202,7 @@ def test_an_endless_pac_file_does_not_delay_other_fetches(stage, origin):
 @pytest.mark.parametrize("more, mode, said", [
     ("", 0o666, "other users can change the PAC file"), ("[process]\nfilter-system-calls = true\n", 0o600, "process.filter-system-calls")])
 def test_a_file_that_others_can_change_or_a_filtered_broker_cannot_evaluate(stage, origin, more, mode, said):
-    broker = stage.configured(pac(stage, DIRECT, mode) + more)
-    error = stage.client(broker=broker).fetch(origin.url)["error"]
+    error = stage.client(broker=stage.configured(pac(stage, DIRECT, mode) + more)).fetch(origin.url)["error"]
     assert error["data"]["kind"] == "proxyFailed" and said in error["message"]
 
 
@@ -247,8 +243,7 @@ def test_the_settings_of_the_desktop(stage, origin, proxies):
     assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
     assert fetched(client, origin.url)["status"] == 200
     assert (len(first.requests), len(origin.requests)) == (1, 2)
-    error = client.fetch(f"https://a.test:{origin.port}/")["error"]
-    assert "name no proxy for https" in error["message"]
+    assert "name no proxy for https" in client.fetch(f"https://a.test:{origin.port}/")["error"]["message"]
     script = private(stage.folder / "proxy.pac", f"function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{second.port}'; }}")
     set_desktop(broker, ("", "mode", "'auto'"), ("", "autoconfig-url", f"'file://{script}'"))
     assert fetched(client, f"http://b.test:{origin.port}/")["status"] == 200
@@ -329,7 +324,6 @@ function FindProxyForURL(url, host) {
 
 @pytest.fixture
 def evaluator():
-    """Starts processes, which end with the test."""
     started = []
 
     def start(script=CALCULATOR, **more):

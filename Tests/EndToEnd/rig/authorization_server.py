@@ -105,7 +105,6 @@ class AuthorizationServer(Site):
         return self.clients[name]
 
     def endpoint(self, name):
-        """Returns the URL of `token`, `authorize`, `device` and so on."""
         return f"{self.url}{self.issuer_path}/{name}"
 
     @property
@@ -124,7 +123,6 @@ class AuthorizationServer(Site):
         revoke(self.tokens)
 
     def token(self, value, kind=None):
-        """Returns the token with this value, whether valid or not."""
         return next((token for token in self.tokens if token.value == value and kind in (None, token.kind)), None)
 
     def is_valid(self, token):
@@ -137,7 +135,6 @@ class AuthorizationServer(Site):
             return token if token and self.is_valid(token) else None
 
     def approve(self):
-        """As the user, approves the last device."""
         self.devices[-1].is_approved = True
 
     def issued_secrets(self):

@@ -40,7 +40,6 @@ LANGUAGES = [
 
 
 def shown(path):
-    """Returns the script that the README shows."""
     found = re.search(rf"\[{re.escape(path)}\]\({re.escape(path)}\):\n\n```\w+\n(.*?)```\n", README.read_text(), re.DOTALL)
     assert found, f"{path} is not in the README"
     return found.group(1)

@@ -98,7 +98,6 @@ def held_login(client, url, **params):
 
 
 def failure(client, call, kind="loginFailed", seconds=40):
-    """Waits for the failure of a fetch; returns its message."""
     reply = client.wait(call, seconds)
     assert reply.get("error", {}).get("data", {}).get("kind") == kind, reply
     return reply["error"]["message"]

@@ -20,7 +20,6 @@ from .scripted import CLOSE, response
 from .tls import TlsServer
 
 def dated(status, body=b"", *headers):
-    """A response with `Date`."""
     return response(status, body, "Date: " + email.utils.formatdate(usegmt=True), *headers)
 
 
@@ -52,7 +51,6 @@ def endless(request):
 
 
 def with_query(url, parameters):
-    """Returns `url` with the parameters that are not None added to its query."""
     text = urllib.parse.urlencode({name: value for name, value in parameters.items() if value is not None})
     return url + ("&" if "?" in url else "?") + text
 
@@ -86,7 +84,6 @@ class Site(TlsServer):
         super().__init__(certificates, handler=self._handle)
 
     def config(self, **changes):
-        """Changes settings; returns the server."""
         assert set(changes) <= set(vars(self.settings)), f"unknown settings: {changes}"
         vars(self.settings).update(changes)
         return self
@@ -104,7 +101,6 @@ class Site(TlsServer):
         return [request for request in list(self.requests) if self._is_at(place, request)]
 
     def wait_for(self, place, times=1, seconds=30):
-        """Returns the requests to `place` as soon as there are `times`."""
         return eventually(
             lambda: len(found := self.requests_to(place)) >= times and found,
             lambda: f"requests to {place}: {len(self.requests_to(place))} of {times}", seconds)
@@ -184,7 +180,6 @@ class Proofs:
         self.nonce = secrets.token_urlsafe(12)
 
     def fields(self):
-        """The field with the nonce, if one is required."""
         return [f"DPoP-Nonce: {self.nonce}"] if self.nonce else []
 
     def check(self, request, url, token=None):

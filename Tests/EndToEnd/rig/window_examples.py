@@ -62,7 +62,6 @@ def browser_login(name, seconds=600, opened=False, expand=False, **login):
 
 
 def saved(page, found=SAVED, events=EVENTS, **more):
-    """Returns the message for the window of the saved logins."""
     return {"saved": found, "events": events, "page": page, **more}
 
 
@@ -204,6 +203,5 @@ def sheet(pictures):
 
 
 def save(picture, path):
-    """Writes a committed picture."""
     path.parent.mkdir(exist_ok=True)
     small(picture).save(path, optimize=True)
