@@ -21,6 +21,10 @@ def subscribed(stage, broker, reply, mode="everything"):
     return client, client.asked
 
 
+def trust_only(challenge):
+    return trust_answer(challenge, "forSession") if "serverTrust" in challenge["protectionSpace"] else {"action": "continue"}
+
+
 @pytest.fixture
 def broker(stage, certificates):
     return stage.broker("--ca-file", str(certificates / "ca.pem"))
@@ -111,7 +115,7 @@ def test_a_decision_for_the_fetch_holds_after_a_redirect_to_the_same_server(stag
 
 def test_a_certificate_answered_for_the_fetch_holds_after_a_redirect_to_the_same_server(stage, broker, certificates, tls_server):
     server = tls_server("good", lambda r: response(200, b"page") if r.target == "/b" else response(302, b"", "Location: /b"), client_authority=certificates / "ca.pem")
-    client, asked = subscribed(stage, broker, lambda ch: {"action": "credential", "credential": certificates.credential(persistence="none")})
+    client, asked = subscribed(stage, broker, {"action": "credential", "credential": certificates.credential(persistence="none")})
     assert client.fetch(server.url + "/a")["result"]["status"] == 200
     assert len(asked) == 1, len(asked)
 
@@ -151,7 +155,7 @@ def test_rule_24_no_stored_credential_is_sent_over_an_exception_made_during_the_
     server.held = server.connections + 1
     slow = victim.start("fetch/run", {"url": server.url + "/victim"})
     eventually(lambda: server.connections >= server.held, "the server is not connected to")
-    other, asked = subscribed(stage, broker, lambda ch: trust_answer(ch, "forSession") if "serverTrust" in ch["protectionSpace"] else {"action": "continue"})
+    other, asked = subscribed(stage, broker, trust_only)
     assert other.fetch(server.url + "/other")["result"]["status"] == 401
     server.gate.set()
     victim.wait(slow)
@@ -211,8 +215,7 @@ def test_rule_24_no_remembered_certificate_is_sent_over_an_exception_made_during
     server.held = server.connections + 1
     slow = victim.start("fetch/run", {"url": server.url + "/victim"})
     eventually(lambda: server.connections >= server.held, "the server is not connected to")
-    other, _ = subscribed(
-        stage, broker, lambda challenge: trust_answer(challenge, "forSession") if "serverTrust" in challenge["protectionSpace"] else {"action": "continue"})
+    other, _ = subscribed(stage, broker, trust_only)
     assert other.fetch(server.url + "/other")["result"]["status"] == 200
     server.gate.set()
     victim.wait(slow)

@@ -166,7 +166,8 @@ def missing_password(stage):
     server = stage.server(challenging(['Basic realm="x"']))
     client = stage.client(answer={"action": "continue"})
     client.fetch(f"http://bob@127.0.0.1:{server.port}/")
-    return "the password is asked for" if [one["proposedCredential"]["user"] for one in client.asked] == ["bob"] and server.authorizations == [None] else "sent"
+    users = [one["proposedCredential"]["user"] for one in client.asked]
+    return "the password is asked for" if users == ["bob"] and server.authorizations == [None] else "sent"
 
 
 def unasked(stage):
