@@ -16,7 +16,7 @@ from rig.client import Client  # noqa: E402
 from rig.fixtures import *  # noqa: E402, F403
 from rig.keyring import Keyring, build_git_helper  # noqa: E402
 from rig.scripted import ScriptedServer, basic_server  # noqa: E402
-from rig.subjects import sandboxed  # noqa: E402
+from rig.subjects import Consenter, sandboxed  # noqa: E402
 
 STARTED = time.monotonic()
 
@@ -62,23 +62,24 @@ class Stage:
 
     def configured(self, text, *options, **more):
         """Starts a broker whose configuration is `text`."""
-        path = self.folder / f"config-{len(self.brokers)}.toml"
-        path.write_text(text)
-        path.chmod(0o600)
+        path = servers.private(self.folder / f"config-{len(self.brokers)}.toml", text)
         return self.broker("--config", str(path), *options, **more)
 
-    def client(self, *arguments, broker=None, **more):
-        client = Client((broker or (self.brokers or [self.broker()])[0]).socket, *arguments, **more)
+    def client(self, *arguments, broker=None, at="socket", **more):
+        """`at` is "restricted" for a client of the restricted socket."""
+        client = Client(getattr(broker or (self.brokers or [self.broker()])[0], at), *arguments, **more)
         self.clients.append(client)
         return client
 
-    def agent(self, answer, broker=None, **more):
-        """Returns an agent of the broker that gives this answer to each challenge; `asked` are the challenges."""
-        asked = []
-        agent = self.client(answer=lambda challenge: asked.append(challenge) or answer, broker=broker, **more)
+    def agent(self, answer=None, broker=None, **more):
+        """Returns an agent of the broker; `answer` is that of the client."""
+        agent = self.client(answer=answer, broker=broker, **more)
         assert "result" in agent.call("agent/register", {"name": "tests"})
-        agent.asked = asked
         return agent
+
+    def consenter(self, broker, allow="no"):
+        self.clients.append(Consenter(broker.socket, allow))
+        return self.clients[-1]
 
     def sandbox(self, broker=None, *details):
         """Returns a client in a sandbox; `details` are those of `flatpak`."""

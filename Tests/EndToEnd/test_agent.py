@@ -68,12 +68,18 @@ def test_malformed_questions_are_refused(broken):
         read(broken, 0)
 
 
-@pytest.mark.parametrize("number", [True, 1.0, "1", None, [1]])
-def test_a_question_and_its_withdrawal_have_a_number(number):
-    with pytest.raises(NotUnderstood):
-        read({**message("auth.challenge/ntlm"), "id": number}, 0)
+@pytest.fixture
+def queue():
+    """A queue with one question, which is shown."""
     queue = QuestionQueue()
     queue.arrived(question(number=1))
+    return queue
+
+
+@pytest.mark.parametrize("number", [True, 1.0, "1", None, [1]])
+def test_a_question_and_its_withdrawal_have_a_number(queue, number):
+    with pytest.raises(NotUnderstood):
+        read({**message("auth.challenge/ntlm"), "id": number}, 0)
     assert queue.request_withdrawn(number) == []
 
 
@@ -89,16 +95,14 @@ def test_one_question_is_shown_and_the_others_wait():
     first, second = question(number=1), question(number=2, protectionSpace=other_host("b.example"))
     assert queue.arrived(first) == [Show(first, 0)]
     assert queue.arrived(second) == [Recount(1)]
-    assert queue.answered({"action": "cancel"}) == [Reply(1, {"action": "cancel"}), Show(second, 0)]
-    assert queue.answered({"action": "cancel"}) == [Reply(2, {"action": "cancel"})]
-    assert queue.shown is None and queue.answered({"action": "cancel"}) == []
+    assert queue.answered(CANCEL) == [Reply(1, CANCEL), Show(second, 0)]
+    assert queue.answered(CANCEL) == [Reply(2, CANCEL)]
+    assert queue.shown is None and queue.answered(CANCEL) == []
 
 
-def test_the_same_question_of_the_same_program_is_asked_once():
-    queue = QuestionQueue()
-    queue.arrived(question(number=1))
+def test_the_same_question_of_the_same_program_is_asked_once(queue):
     assert queue.arrived(question(number=2, url="https://intranet.example/other")) == []
-    assert queue.answered({"action": "cancel"}) == [Reply(1, {"action": "cancel"}), Reply(2, {"action": "cancel"})]
+    assert queue.answered(CANCEL) == [Reply(1, CANCEL), Reply(2, CANCEL)]
 
 
 @pytest.mark.parametrize("change", [
@@ -107,9 +111,7 @@ def test_the_same_question_of_the_same_program_is_asked_once():
     {"protectionSpace": other_host("b.example")}, {"downgrade": True}, {"error": {"kind": "credentialAlreadyRefused"}},
     {"certificateException": "ab" * 32}, {"namedProxy": "http://h:1"},
     {"knownUsers": [{"id": "session:0", "user": "eve", "source": "session"}]}])
-def test_questions_that_differ_in_a_shown_value_are_asked_separately(change):
-    queue = QuestionQueue()
-    queue.arrived(question(number=1))
+def test_questions_that_differ_in_a_shown_value_are_asked_separately(queue, change):
     assert queue.arrived(question(number=2, **change)) == [Recount(1)]
 
 
@@ -134,12 +136,10 @@ def test_a_withdrawn_question_is_closed_and_the_next_is_shown():
     assert queue.connection_lost() == [Close(third)] and queue.shown is None
 
 
-def test_a_window_stays_while_an_equal_question_is_open():
-    queue = QuestionQueue()
-    queue.arrived(question(number=1))
+def test_a_window_stays_while_an_equal_question_is_open(queue):
     queue.arrived(question(number=2))
     assert queue.request_withdrawn(1) == []
-    assert queue.answered({"action": "cancel"}) == [Reply(2, {"action": "cancel"})]
+    assert queue.answered(CANCEL) == [Reply(2, CANCEL)]
 
 
 def test_deadlines_close_windows():
@@ -152,9 +152,7 @@ def test_deadlines_close_windows():
     assert queue.expire(140) == [Close(second)] and queue.next_deadline is None
 
 
-def test_questions_that_cannot_be_shown_are_passed_on():
-    queue = QuestionQueue()
-    queue.arrived(question(number=1))
+def test_questions_that_cannot_be_shown_are_passed_on(queue):
     queue.arrived(question(number=2))
     assert queue.passed_on() == [PassOn(1), PassOn(2)]
 
@@ -171,13 +169,9 @@ def test_text_is_escaped_and_bounded(text, shown):
     assert escaping.shown(text) == shown
 
 
-def test_quotation_marks_inside_a_quotation_are_escaped():
-    assert escaping.quoted("Staff” and it is safe “") == "“Staff' and it is safe '”"
-
-
 def test_the_security_of_the_connection_is_described():
-    def said(name="auth.challenge/ntlm", **space):
-        return texts.security(question(name, protectionSpace={**message(name)["params"]["protectionSpace"], **space}))
+    def said(name="auth.challenge/ntlm", proxy=None, **space):
+        return texts.security(question(name, protectionSpace={**message(name)["params"]["protectionSpace"], **space}, namedProxy=proxy))
 
     plain = {"protocol": "http", "port": 80, "receivesCredentialSecurely": False}
     assert said() == (True, "The connection is encrypted (https)")
@@ -193,22 +187,16 @@ def test_the_security_of_the_connection_is_described():
             True, "Not encrypted (http), but the password stays on this machine")
     for host in ("localhost.example", "[::2]", "127.0.0.1.example"):
         assert said(**plain, host=host, authenticationMethod="httpBasic")[0] is False
-
-
-def test_an_exception_for_the_certificate_is_said():
+    # A proxy that the program names is said if it can read the request.
+    proxy = "socks5h://127.0.0.1:1080"
+    assert said(proxy=proxy) == (True, "The connection is encrypted (https)")
+    for host in ("h.example", "localhost"):
+        assert said(proxy=proxy, protocol="http", host=host) == (
+            False, f"Not encrypted, and sent to a proxy that the program names: {proxy}")
     for name in ("auth.challenge/ntlm", "auth.challenge/bearer"):
         assert texts.exception(question(name)) is None
         assert texts.security(question(name, certificateException="ab" * 32)) == (
             False, "The server is not verified: its certificate was accepted by exception")
-
-
-def test_a_proxy_that_the_program_names_is_said_if_it_can_read_the_request():
-    proxy = "socks5h://127.0.0.1:1080"
-    assert texts.security(question("auth.challenge/ntlm", namedProxy=proxy)) == (True, "The connection is encrypted (https)")
-    for host in ("h.example", "localhost"):
-        space = {**message("auth.challenge/ntlm")["params"]["protectionSpace"], "protocol": "http", "host": host}
-        assert texts.security(question("auth.challenge/ntlm", protectionSpace=space, namedProxy=proxy)) == (
-            False, f"Not encrypted, and sent to a proxy that the program names: {proxy}")
 
 
 def test_failed_attempts_are_described_and_counted():
@@ -220,7 +208,7 @@ def test_failed_attempts_are_described_and_counted():
     assert texts.failures(question(error={"kind": "news\u202e"})) == "The last answer could not be used: news‹U+202E›."
 
 
-def test_a_program_is_named_by_its_subject():
+def test_a_program_and_a_server_are_named():
     requester = question(requester={"name": "Your Bank", "pid": 7, "subject": "exe:/tmp/evil"}).requester
     assert texts.program(requester) == "evil"
     assert texts.program_place(requester) == "/tmp/evil, process 7, calls itself “Your Bank”"
@@ -228,13 +216,11 @@ def test_a_program_is_named_by_its_subject():
     assert texts.program(unknown) == "an unknown program"
     assert texts.program_place(unknown) == (
         "Cannot be identified, process 7, calls itself “Your Bank”, in a container or on another machine")
-
-
-def test_a_proxy_is_named_as_a_proxy_and_an_address_with_one_pair_of_brackets():
     for host in ("::1", "[::1]"):
         assert texts.heading(question(protectionSpace=other_host(host))) == "Log in to [::1]"
     asked = question("auth.challenge/proxy")
     assert texts.heading(asked).startswith("Log in to the proxy ") and texts.server_says(asked).startswith("The proxy says: “")
+    assert escaping.quoted("Staff” and it is safe “") == "“Staff' and it is safe '”"
 
 
 def test_problems_of_a_certificate_are_listed_gravest_first():
@@ -294,11 +280,15 @@ def test_no_text_says_until_you_log_out():
 
 # Answers
 
-def test_only_allowed_persistence_is_answered():
+def test_only_allowed_persistence_is_answered_and_refusals_are_known():
     assert answers.allowed_persistence(question(persistenceAllowed=["none"])) == ["none"]
     assert answers.usual_keep(question(persistenceAllowed=["none"])) == "none"
     assert answers.usual_keep(question()) == "forSession"
     assert answers.usual_keep(read(message("auth.challenge/server-trust"), 0)) == "none"
+    for refusal in (answers.cancel(), answers.continue_without(), answers.reject(), answers.allow("no")):
+        assert answers.is_refusal(refusal)
+    for consent in (answers.leave_it(), answers.use_proposed(), answers.allow("once")):
+        assert not answers.is_refusal(consent)
 
 
 def test_a_secret_reaches_the_wire_whole_and_is_wiped():
@@ -311,13 +301,6 @@ def test_a_secret_reaches_the_wire_whole_and_is_wiped():
         schemas.check(json.loads(line)["result"], schemas.methods("brokerToClient")["auth/challenge"]["result"]["schema"])
         answers.wipe(answer)
         assert content.text() == "\0" * len(text.encode()) and "sesame" not in repr(answer)
-
-
-def test_which_answers_are_refusals():
-    for refusal in (answers.cancel(), answers.continue_without(), answers.reject(), answers.allow("no")):
-        assert answers.is_refusal(refusal)
-    for consent in (answers.leave_it(), answers.use_proposed(), answers.allow("once")):
-        assert not answers.is_refusal(consent)
 
 
 class Dialogue:
@@ -345,10 +328,10 @@ class Dialogue:
 def test_stopping_is_offered_after_a_repeated_refusal():
     asked = question()
     dialogue = Dialogue(chosen="stop")
-    assert conversation.converse(asked, dialogue) == {"action": "cancel"} and dialogue.offered == []
+    assert conversation.converse(asked, dialogue) == CANCEL and dialogue.offered == []
     repeated = dataclasses.replace(asked, is_repeated=True)
-    assert conversation.converse(repeated, Dialogue(chosen="stop")) == {"action": "cancel", "stopAsking": True}
-    assert conversation.converse(repeated, Dialogue()) == {"action": "cancel"}
+    assert conversation.converse(repeated, Dialogue(chosen="stop")) == {**CANCEL, "stopAsking": True}
+    assert conversation.converse(repeated, Dialogue()) == CANCEL
     assert repeated.key == asked.key, "equal questions have equal keys"
 
 
@@ -373,9 +356,10 @@ def test_the_files_of_a_certificate_survive_a_wrong_passphrase_but_no_pin_does()
     assert dataclasses.replace(again, typed_files=typed.of(again)).key == again.key, "equal questions have equal keys"
     dialogue = Dialogue()
     dialogue.line = lambda text, prompt, initial: dialogue.offered.append(initial) or initial
-    assert conversation.converse(dataclasses.replace(again, typed_files=("pkcs11:a", "pkcs11:b")), dialogue) == {"action": "cancel"}
+    assert conversation.converse(dataclasses.replace(again, typed_files=("pkcs11:a", "pkcs11:b")), dialogue) == CANCEL
     assert dialogue.offered == ["pkcs11:a", "pkcs11:b"]
     typed.record(first, answers.certificate("pkcs11:object=x?pin-value=1234", "pkcs11:object=x?pin-source=file:/pin", None, "none"))
+    assert typed.of(again) == ("", "")
     assert typed.of(again) == ("", "")
 
 
@@ -440,9 +424,7 @@ def test_the_agent_is_known_to_the_broker_and_hidden_from_others(stage):
         started.append(subprocess.Popen([*AS_NOBODY, *command], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
         return started[-1]
 
-    def start_broker():
-        return start(folder / "watchwordd", "--socket", folder / "run" / "broker.sock")
-
+    start_broker = lambda: start(folder / "watchwordd", "--socket", folder / "run" / "broker.sock")
     def can_be_looked_at():
         return subprocess.run([*AS_NOBODY, "ls", f"/proc/{agent.pid}/fd"], capture_output=True).returncode == 0
 
@@ -471,7 +453,7 @@ def test_a_broker_that_allows_no_agent_is_named(stage, tmp_path):
     """The restricted socket allows no agent."""
     broker = stage.broker()
     agent = RunningAgent(stage.folder, broker, None, "--fallback", "askpass", environment={
-        **askpass(tmp_path, "x"), "WATCHWORD_SOCKET": broker.socket.replace("broker.sock", "restricted.sock")})
+        **askpass(tmp_path, "x"), "WATCHWORD_SOCKET": broker.restricted})
     assert agent.process.wait(30) == 1 and "the broker allows no agent here" in agent.log
 
 

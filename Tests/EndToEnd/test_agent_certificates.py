@@ -91,17 +91,15 @@ def home(tmp_path, certificates):
     return tmp_path / "home"
 
 
-def described(choices):
-    return [(os.path.basename(one.certificate), os.path.basename(one.private_key), one.summary and one.summary.name) for one in choices]
-
-
 @pytest.mark.parametrize("content", [b"\x30\x00", b"-----BEGIN CERTIFICATE-----\n\n-----END CERTIFICATE-----\n", b"\x30"])
 def test_an_empty_certificate_is_left_out(content):
     assert x509.summaries(content) == []
 
 
 def test_files_with_a_key_are_found_in_the_folder(home):
-    assert described(certificate_choices.on_files([], str(home))) == [
+    found = [(os.path.basename(one.certificate), os.path.basename(one.private_key), one.summary and one.summary.name)
+             for one in certificate_choices.on_files([], str(home))]
+    assert found == [
         ("both.pem", "", "Bob Client"), ("client.p12", "", None), ("client.pem", "client.key", "Alice Client"),
         ("expired-client.pem", "expired-client.key", "Late Client"), ("stranger.pem", "stranger.key", "Stranger Client")]
     assert certificate_choices.on_files([], str(home / "nowhere")) == []
@@ -194,7 +192,6 @@ def test_the_broker_uses_a_listed_certificate(stage, token, certificates, client
 
 @pytest.fixture
 def until(monkeypatch):
-    """Runs the main loop until the condition is true."""
     # The process is pytest's, so it stays dumpable.
     monkeypatch.setattr(subject.hardening, "hide", lambda: None)
     monkeypatch.setattr(subject.hardening, "show_for_greeting", lambda: None)
@@ -236,7 +233,6 @@ class OneBroker:
         return self.wire
 
     def came(self):
-        """Returns the next message, or None."""
         with contextlib.suppress(BlockingIOError):
             self.buffer += self.wire.recv(65536)
         line, found, rest = self.buffer.partition(b"\n")

@@ -11,6 +11,7 @@ import pytest
 from rig.bodies import eventually
 from rig.desktop import AGENT, askpass
 from rig.scripted import ScriptedServer, basic, response
+from rig.servers import executable
 from rig.terminal import Terminal
 from test_agent_windows import HOSTILE, ask, two_logins
 
@@ -219,8 +220,7 @@ def test_pinentry_asks_for_consent(stage, started, guest, screen):
 def test_askpass_is_the_next_where_there_is_neither_display_nor_terminal(stage, started, site, tmp_path):
     server, password = site
     environment = askpass(tmp_path, password)
-    agent = started(None, environment=environment, start_new_session=True)
-    assert "shows questions with: askpass" in agent.log
+    assert "shows questions with: askpass" in started(None, environment=environment, start_new_session=True).log
     client = stage.client(delivery=None)
     assert answered(client, ask(client, server.url)) == 200
     asked = (tmp_path / "asked").read_text()
@@ -231,8 +231,7 @@ def test_askpass_is_the_next_where_there_is_neither_display_nor_terminal(stage, 
 @pytest.mark.parametrize("code, kind", [("0", None), ("1", "serverNotTrusted")])
 def test_askpass_answers_by_its_exit_code(asked, tls_server, tmp_path, code, kind):
     server = tls_server("self-signed")
-    environment = {**askpass(tmp_path, "unused"), "ASKPASS_CONFIRM": code}
-    client, fetch = asked(server.url, "askpass", environment=environment)
+    client, fetch = asked(server.url, "askpass", environment={**askpass(tmp_path, "unused"), "ASKPASS_CONFIRM": code})
     reply = client.wait(fetch)
     assert reply["result"]["status"] == 200 if kind is None else reply["error"]["data"]["kind"] == kind
     assert (tmp_path / "asked").read_text().startswith("confirm|")
@@ -242,8 +241,7 @@ def test_a_fallback_that_fails_is_followed_by_the_next(stage, started, site, tmp
     server, password = site
     (tmp_path / "bin").mkdir()
     for name, script in [("zenity", "#!/bin/sh\nexit 5\n"), ("pinentry", "#!/bin/sh\necho what\n")]:
-        (tmp_path / "bin" / name).write_text(script)
-        (tmp_path / "bin" / name).chmod(0o755)
+        executable((tmp_path / "bin" / name), script)
     environment = {
         **askpass(tmp_path, password), "PATH": f"{tmp_path}/bin:/usr/bin:/bin", "DISPLAY": ":nowhere", "GDK_BACKEND": "x11"}
     agent = started(None, environment=environment, start_new_session=True)
@@ -256,8 +254,7 @@ def test_a_fallback_that_fails_is_followed_by_the_next(stage, started, site, tmp
 
 def test_if_every_fallback_fails_the_question_is_returned(stage, started, site, tmp_path):
     server, _ = site
-    environment = {**askpass(tmp_path, "unused"), "PATH": "/usr/bin:/bin"}
-    agent = started("askpass", environment=environment)
+    agent = started("askpass", environment={**askpass(tmp_path, "unused"), "PATH": "/usr/bin:/bin"})
     (tmp_path / "askpass").unlink()
     client = stage.client(delivery=None)
     assert answered(client, ask(client, server.url)) == 401

@@ -11,6 +11,7 @@ from rig.bodies import eventually
 from rig.desktop import Desktop
 from rig.ntlm import DOMAIN
 from rig.scripted import basic, basic_server, bearer_server
+from rig.servers import executable
 from rig.terminal import Shell
 from rig.tls import PASSPHRASE
 from test_agent_looks import GERMAN, SCREEN, Shower
@@ -139,8 +140,7 @@ def test_another_name_than_those_listed_is_a_login(stage, asked, desktop, gnome)
 def test_a_certificate_is_chosen_among_the_files(stage, asked, desktop, certificates, client_nginx):
     server = client_nginx()
     agent, client, fetch = asked(f"{server.url}/page.txt", "Client Certificate", stage.broker("--ca-file", str(certificates / "ca.pem")))
-    agent.go("Choose the certificate")
-    desktop.key("space")
+    agent.go("Choose the certificate", "space")
     eventually(lambda: "Choose the certificate" in desktop.windows().values(), lambda: desktop.windows())
     # A slash begins a path.
     desktop.type(str(certificates / "client.p12"))
@@ -215,8 +215,7 @@ def test_a_visible_answer_is_typed(started, desktop, prompt):  # noqa: F811
     agent = started()
     asking = prompt(agent, "Username for 'https://git.example': ")
     agent.window("Prompt")
-    desktop.hear("Answer", role="text", focused=True)
-    desktop.type("b_ob")
+    desktop.fill({"Answer": "b_ob"})
     agent.press("OK")
     assert asking.communicate(timeout=30)[0] == b"b_ob\n"
 
@@ -283,8 +282,7 @@ class Browser:
         self.log, self.bin = folder / "opened", folder / "bin"
         self.bin.mkdir()
         path = self.bin / ("recorder" if kind == "default" else "xdg-open")
-        path.write_text(RECORDER.format(log=self.log, status=status))
-        path.chmod(0o755)
+        executable(path, RECORDER.format(log=self.log, status=status))
         data = folder / "data" / "applications"
         data.mkdir(parents=True)
         (data / "recorder.desktop").write_text(ENTRY.format(path=path))

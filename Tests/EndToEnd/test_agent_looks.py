@@ -3,7 +3,6 @@ the notifications of unfocused ones."""
 import collections
 import contextlib
 import json
-import pathlib
 import re
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import threading
 
 import pytest
 
-from rig.broker import ROOT
+from rig.broker import PROGRAMS, ROOT
 from rig.desktop import Desktop
 from rig.waiting import is_ready
 from rig.window_examples import FULL, LONG_STATES, STATES, WINDOWS
@@ -38,14 +37,14 @@ LONG_HOST = "www.mybank.example-login." + ".".join(letter * 63 for letter in "ab
 
 
 class Shower:
-    """Shows windows without a broker, with rig/agent_windows.py. `shower("trust")` shows that window, and returns its description. The
+    """Shows windows without a broker, with programs/agent_windows.py. `shower("trust")` shows that window, and returns its description. The
     screen reader takes longer for each window that this program has closed."""
 
     def __init__(self, desktop, *words, environment=None):
         self.desktop = desktop
         self.process = desktop.start(
-            "/usr/bin/python3", str(pathlib.Path(__file__).parent / "rig" / "agent_windows.py"), *words, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, environment=environment)
+            "/usr/bin/python3", str(PROGRAMS / "agent_windows.py"), *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            environment=environment)
 
     def send(self, message):
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -192,7 +191,6 @@ def showing(desktop):
 
 
 def roles_of(types):
-    """Returns the roles that a widget with these types may have."""
     found = next((ROLES[name] for name in types if name in ROLES), None)
     assert found, f"no role is known for {types[0]}: add its kind to ROLES"
     return found
@@ -261,12 +259,11 @@ def test_zenity_names_what_it_asks_for(desktop, monkeypatch, kind):
 
 
 class Service:
-    """The notification service of a desktop; see rig/notifications.py."""
+    """The notification service of a desktop; see programs/notifications.py."""
 
     def __init__(self, desktop):
-        script = pathlib.Path(__file__).parent / "rig" / "notifications.py"
         # Without a buffer: `is_ready` does not see lines that are already read.
-        self.process = desktop.start("/usr/bin/python3", str(script), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.process = desktop.start("/usr/bin/python3", str(PROGRAMS / "notifications.py"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self.next() == {"ready": True}
 
     def next(self):

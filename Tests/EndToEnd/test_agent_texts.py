@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from rig.broker import program
+from rig.servers import executable
 from rig.terminal import Shell
 from test_agent import EXAMPLES, Dialogue, message, question
 from test_agent_fallbacks import agent_at_terminal
@@ -39,8 +40,7 @@ def hostile(name):
 @pytest.fixture
 def pinentry_here(tmp_path, monkeypatch):
     """A pinentry that would prompt at a terminal, and is not started."""
-    (tmp_path / "pinentry").write_text("#!/bin/sh\n")
-    (tmp_path / "pinentry").chmod(0o755)
+    executable(tmp_path / "pinentry", "#!/bin/sh\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("GPG_TTY", "/dev/tty")
     return pinentry.Pinentry(None)
@@ -106,12 +106,6 @@ def test_only_prompts_whose_answer_is_stored_for_the_session_say_how_long():
     assert "For this session" not in lines("auth.confirm/sandbox", allows=["once"])
 
 
-def test_a_host_is_shown_whole_and_only_paths_are_shortened():
-    assert escaping.host(LONG_HOST) == LONG_HOST and len(LONG_HOST) == 253
-    shown = escaping.url(f"https://bob:pw@{LONG_HOST}:8443/" + "x" * 4000 + "?last")
-    assert shown.startswith(f"https://{LONG_HOST}:8443/xxx") and shown.endswith("x?last") and len(shown) < 480 and "x…x" in shown
-
-
 @pytest.mark.parametrize("url, shown", [
     ("https://mybank.example@evil.example\\@x", "https://evil.example\\@x"), ("https://a\u202eb/\x1b", "https://a‹U+202E›b/‹U+001B›"),
     ("http://[::1]:8080/a?b#c", "http://[::1]:8080/a?b#c"), ("no URL", "no URL"), (None, ""),
@@ -119,6 +113,10 @@ def test_a_host_is_shown_whole_and_only_paths_are_shortened():
     ids=["user", "marks", "address", "text", "nothing", "long"])
 def test_urls_are_shown_without_user_information_and_escaped(url, shown):
     assert escaping.url(url) == shown
+    # A host is shown whole, and only paths are shortened.
+    assert escaping.host(LONG_HOST) == LONG_HOST and len(LONG_HOST) == 253
+    long = escaping.url(f"https://bob:pw@{LONG_HOST}:8443/" + "x" * 4000 + "?last")
+    assert long.startswith(f"https://{LONG_HOST}:8443/xxx") and long.endswith("x?last") and len(long) < 480 and "x…x" in long
 
 
 @pytest.mark.parametrize("host, end", [
@@ -169,12 +167,10 @@ def test_a_line_for_pinentry_is_never_too_long_and_never_cut_inside_a_character(
     assert "%" not in line.replace("%25", "").replace("%0A", "")
 
 
-def test_only_the_buttons_of_pinentry_have_marks_of_keys():
+def test_marks_of_keys_and_widths_of_lines_in_the_fallbacks():
+    """Only the buttons of pinentry have marks; zenity reads no underscore as a mark, and gets no line that is wider than the screen."""
     assert pinentry._command("SETDESC", "my_host 100%\n") == "SETDESC my_host 100%25%0A"
     assert pinentry._button("my_host") == "my__host"
-
-
-def test_zenity_reads_no_underscore_as_a_mark_and_has_no_line_that_is_wider_than_the_screen():
     assert zenity._beside_a_field("pay_pal.example", "User") == "pay__pal.example\n\nUser:"
     assert zenity._plain("pay_pal.example") == "pay_pal.example"
     lines = zenity._plain(f"Log in to {LONG_HOST}").split("\n")
@@ -218,9 +214,7 @@ def test_name_and_text_are_quotations_and_escaped():
     first, long, last = texts.prompt_text(hostile.prompt).split("\n")
     assert (first, last) == ("a‹U+001B›[2J", "end") and len(long) <= escaping.PROMPT_LINE_LIMIT + 1
     assert texts.heading(prompt(program="")) == "A program asks:"
-
-
-def test_many_lines_lose_their_middle():
+    # Many lines lose their middle.
     lines = escaping.lines("\n".join(f"line {number}" for number in range(1000))).split("\n")
     assert len(lines) == escaping.PROMPT_LINES_LIMIT + 1
     assert (lines[0], lines[len(lines) // 2], lines[-1]) == ("line 0", "…", "line 999")
@@ -242,14 +236,13 @@ def test_the_fallbacks_show_program_text_and_that_they_are_not_verified(pinentry
     ("confirmation", Dialogue(chosen="yes"), {"action": "allow"}), ("confirmation", Dialogue(), {"action": "cancel"}),
     ("information", Dialogue(chosen="close"), {"action": "cancel"}), ("information", Dialogue(), {"action": "cancel"})])
 def test_a_dialogue_answers_every_kind(name, dialogue, answer):
-    assert json.loads(line(conversation.converse(prompt(name), dialogue))) == answer
+    given = conversation.converse(prompt(name), dialogue)
+    assert json.loads(line(given)) == answer and "sesame" not in repr(given)
 
 
 def test_an_answer_is_wiped_after_it_was_sent():
     content = Secret(bytearray(b"open sesame"))
-    answer = answers.typed(content)
-    assert "sesame" not in repr(answer)
-    answers.wipe(answer)
+    answers.wipe(answers.typed(content))
     assert content.text() == "\0" * 11
 
 
@@ -272,19 +265,22 @@ def test_the_fallback_does_not_start_our_own_askpass_program(tools, tmp_path, mo
         fallback.Askpass(None)
 
 
-def ask(broker, tools, text, **environment):  # noqa: F811
-    """Starts askpass as another program would."""
-    return subprocess.Popen(
-        [tools / "watchword-askpass", text], env={**Shell(broker).environment, **environment}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+def ask(broker, command, text, **environment):
+    """Starts askpass as another program would; `command` is the folder of the tools, or the words before the text."""
+    command = command if isinstance(command, list) else [command / "watchword-askpass"]
+    return subprocess.Popen([*command, text], env={**Shell(broker).environment, **environment}, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def with_askpass(stage, start_agent, script, **environment):
+    """An agent whose fallback is this program; returns it."""
+    return start_agent(stage.broker(), None, "--fallback", "askpass", environment={"SSH_ASKPASS": str(script), **environment},
+                       start_new_session=True).wait_until_registered()
 
 
 def test_a_script_that_runs_our_askpass_program_does_not_ask_forever(stage, start_agent, tools, tmp_path):  # noqa: F811
-    script = tmp_path / "wrapper"
-    script.write_text(f'#!/bin/sh\nexec "{tools}/watchword-askpass" "$@"\n')
-    script.chmod(0o755)
-    agent = start_agent(stage.broker(), None, "--fallback", "askpass", environment={"SSH_ASKPASS": str(script)}, start_new_session=True)
-    agent.wait_until_registered()
+    script = executable(tmp_path / "wrapper", f'#!/bin/sh\nexec "{tools}/watchword-askpass" "$@"\n')
+    agent = with_askpass(stage, start_agent, script)
     asking = ask(agent.broker, tools, "Password: ")
     assert asking.wait(30) == 1
     asking.communicate()
@@ -293,13 +289,9 @@ def test_a_script_that_runs_our_askpass_program_does_not_ask_forever(stage, star
 
 def test_another_askpass_program_answers(stage, start_agent, tools, tmp_path):  # noqa: F811
     secret = stage.secret()
-    script = tmp_path / "other"
-    script.write_text('#!/bin/sh\necho "$1" > "$ASKED"\ncat "$TYPED"\n')
-    script.chmod(0o755)
+    script = executable(tmp_path / "other", '#!/bin/sh\necho "$1" > "$ASKED"\ncat "$TYPED"\n')
     (tmp_path / "typed").write_text(secret + "\n")
-    environment = {"SSH_ASKPASS": str(script), "ASKED": str(tmp_path / "asked"), "TYPED": str(tmp_path / "typed")}
-    agent = start_agent(stage.broker(), None, "--fallback", "askpass", environment=environment, start_new_session=True)
-    agent.wait_until_registered()
+    agent = with_askpass(stage, start_agent, script, ASKED=str(tmp_path / "asked"), TYPED=str(tmp_path / "typed"))
     asking = ask(agent.broker, tools, "Passphrase of the key: ")
     assert asking.communicate(timeout=30) == (secret.encode() + b"\n", b"")
     assert "asks:\nPassphrase of the key:" in (tmp_path / "asked").read_text() and secret not in agent.log
@@ -340,12 +332,15 @@ def terminal_agent(stage):
 def test_the_terminal_agent_shows_the_prompts_of_programs(stage, terminal_agent, tools):  # noqa: F811
     (broker, terminal), secret = terminal_agent, stage.secret()
     asking = ask(broker, tools, "Passphrase for \x1b[31mkey:\nsecond line")
-    terminal.expect("Request from watchword askpass")
-    terminal.expect('asks (its name and text are not verified):\r\n    Passphrase for \ufffd[31mkey:\r\n    second line\r\n')
-    terminal.expect("Your answer (Ctrl-D to cancel): ")
-    terminal.type(secret + "\n")
+    terminal.expect("Request from watchword askpass", 'asks (its name and text are not verified):\r\n    Passphrase for \ufffd[31mkey:\r\n    second line\r\n')
+    terminal.answer({"Your answer (Ctrl-D to cancel): ": secret})
     assert asking.communicate(timeout=30) == (secret.encode() + b"\n", b"")
     assert secret.encode() not in terminal.shown and pathlib.Path(sys.executable).resolve().name.encode() in terminal.shown
+    informing = ask(broker, tools, "Touch the token", SSH_ASKPASS_PROMPT="none")
+    terminal.expect("Press Enter to close this: ")
+    informing.terminate()
+    terminal.expect("The prompt was withdrawn")
+    informing.communicate(timeout=30)
 
 
 @pytest.mark.parametrize("typed, code", [("yes\n", 0), ("\n", 1), ("\x04", 1)])
@@ -358,15 +353,6 @@ def test_the_terminal_agent_confirms(terminal_agent, tools, typed, code):  # noq
     confirming.communicate()
 
 
-def test_the_terminal_agent_closes_a_prompt_that_is_withdrawn(terminal_agent, tools):  # noqa: F811
-    broker, terminal = terminal_agent
-    informing = ask(broker, tools, "Touch the token", SSH_ASKPASS_PROMPT="none")
-    terminal.expect("Press Enter to close this: ")
-    informing.terminate()
-    terminal.expect("The prompt was withdrawn")
-    informing.communicate(timeout=30)
-
-
 def test_the_terminal_agent_stops_the_prompts_of_a_program(terminal_agent, tools):  # noqa: F811
     broker, terminal = terminal_agent
     first = ask(broker, tools, "first")
@@ -375,9 +361,7 @@ def test_the_terminal_agent_stops_the_prompts_of_a_program(terminal_agent, tools
     terminal.type("\x04")
     assert first.wait(30) == 1
     # Another caller: the first one has to wait after its cancelled prompt.
-    second = subprocess.Popen(
-        ["/bin/sh", "-c", '"$0" "$1"; exit $?', tools / "watchword-askpass", "second"], env=Shell(broker).environment,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    second = ask(broker, ["/bin/sh", "-c", '"$0" "$1"; exit $?', tools / "watchword-askpass"], "second")
     terminal.expect("(Ctrl-D to cancel): ", times=2)
     terminal.type("\x04")
     terminal.answer({"? y/N: ": "y"})

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from PIL import Image
 
+from programs.catalogues import compiled
 from rig.broker import ROOT
-from rig.catalogues import compiled
 from rig.window_examples import FULL, PICTURES, PO, STATES, VARIANTS, WINDOWS, save, sheet, take
 from test_agent import question
 from test_agent_looks import Shower

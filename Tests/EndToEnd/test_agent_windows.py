@@ -9,8 +9,7 @@ from rig import audit
 from rig.bodies import eventually
 from rig.broker import program
 from rig.keyring import SCHEMA, description
-from rig.scripted import ScriptedServer, basic_server, response
-from rig.subjects import Consenter
+from rig.scripted import basic_server, response
 from rig.tls import PASSPHRASE
 from test_client_certificates import broker_with_token  # noqa: F401
 
@@ -271,11 +270,9 @@ def test_rule_g5_consent_is_asked_for_and_given(stage, started, desktop):
     agent.no_window("Permission")
 
 
-def test_a_question_cancelled_elsewhere_closes_its_window(stage, started, desktop):
+def test_a_question_cancelled_elsewhere_closes_its_window(stage, asked, desktop):
     server = stage.server(basic_server("bob", "not-needed"))
-    agent, client = started(), stage.client(delivery=None)
-    first = ask(client, server.url)
-    agent.window("Log In")
+    agent, client, first = asked(server.url, "Log In")
     desktop.hear("Log in to 127.0.0.1")
     second = ask(client, f"http://localhost:{server.port}/")
     client.cancel(first)
@@ -285,12 +282,10 @@ def test_a_question_cancelled_elsewhere_closes_its_window(stage, started, deskto
     assert second not in client.replies
 
 
-def test_the_agent_outlives_the_broker(stage, started, desktop):
+def test_the_agent_outlives_the_broker(stage, asked, desktop):
     server, password = stage.protected()
     broker = stage.broker()
-    agent, client = started(broker), stage.client(delivery=None)
-    ask(client, server.url)
-    agent.window("Log In")
+    agent, _, _ = asked(server.url, "Log In", broker)
     broker.kill()
     agent.no_window("Log In")
     broker.start()
@@ -317,8 +312,7 @@ HOSTILE = "<b>Bank</b>\u202e&amp;\u200b" + "x" * 500
 
 def test_text_of_a_server_is_quoted_and_escaped(stage, asked, desktop):
     realm = HOSTILE.encode().decode("latin-1")
-    server = stage.server(ScriptedServer(
-        lambda request: response(401, b"no", f'WWW-Authenticate: Basic realm="{realm}"')))
+    server = stage.server(lambda request: response(401, b"no", f'WWW-Authenticate: Basic realm="{realm}"'))
     agent, client, fetch = asked(server.url, "Log In")
     shown = desktop.hear("The server says: ")["name"]
     assert shown.startswith("The server says: “<b>Bank</b>‹U+202E›&amp;‹U+200B›xxx")
@@ -356,7 +350,6 @@ def listed(client):
 
 
 def rows(desktop, title):
-    """Returns the texts of the rows with this title."""
     return [one["name"] for one in desktop.heard() if one["role"] == "list item" and one["name"].startswith(title)]
 
 
@@ -368,8 +361,7 @@ def test_a_login_is_added_to_the_keyring_and_used(stage, opened, desktop, gnome)
     desktop.hear("Add Login", role="push button", sensitive=True)
     desktop.key("ctrl+n")
     manager.window("Add Login")
-    desktop.hear("Address: a host or a URL", role="text", focused=True)
-    desktop.type(f"http://127.0.0.1:{server.port}/page")
+    desktop.fill({"Address: a host or a URL": f"http://127.0.0.1:{server.port}/page"})
     warning = "The password would be readable on the network: http is not encrypted"
     assert not any(one["name"] == warning for one in desktop.heard()), "not for this machine"
     desktop.key("alt+u")
@@ -389,8 +381,7 @@ def test_a_login_is_added_to_the_keyring_and_used(stage, opened, desktop, gnome)
 
 
 def test_a_mistyped_address_is_explained_and_nothing_is_stored(stage, opened, desktop):
-    client, manager = stage.client(delivery=None), None
-    manager = opened(stage.brokers[0])
+    client, manager = stage.client(delivery=None), opened(stage.brokers[0])
     desktop.hear("Add Login", role="push button", sensitive=True)
     desktop.key("ctrl+n")
     manager.window("Add Login")
@@ -441,8 +432,7 @@ def test_saved_logins_are_locked_and_unlocked_with_a_passphrase(stage, opened, d
     desktop.hear("“bob”, saved for this session")
     desktop.key("ctrl+l")
     manager.window("Lock Saved Logins?")
-    desktop.hear("Passphrase to unlock, if you want one", role="password text", focused=True)
-    desktop.type(passphrase)
+    desktop.fill({"Passphrase to unlock, if you want one": passphrase})
     desktop.picture("lock")
     desktop.key("Return")
     manager.no_window("Lock Saved Logins?")
@@ -452,8 +442,7 @@ def test_saved_logins_are_locked_and_unlocked_with_a_passphrase(stage, opened, d
     manager.press("Unlock")
     manager.window("Unlock Saved Logins")
     desktop.hear("The passphrase of the lock is needed.")
-    desktop.hear("Passphrase", role="password text", focused=True)
-    desktop.type("not it")
+    desktop.fill({"Passphrase": "not it"})
     desktop.key("Return")
     desktop.hear("The passphrase is wrong. Wait a few seconds before you try again.")
     desktop.key("Escape")
@@ -464,8 +453,7 @@ def test_saved_logins_are_locked_and_unlocked_with_a_passphrase(stage, opened, d
     client.call("broker/lock", {"passphrase": passphrase})
     desktop.hear("No program can use a saved login, and none is added.")
     manager.press("Unlock")
-    desktop.hear("Passphrase", role="password text", focused=True)
-    desktop.type(passphrase)
+    desktop.fill({"Passphrase": passphrase})
     desktop.key("Return")
     eventually(lambda: "result" in client.call("credential/list"), desktop.summary)
     desktop.hear("No Saved Logins")
@@ -474,8 +462,7 @@ def test_saved_logins_are_locked_and_unlocked_with_a_passphrase(stage, opened, d
 def test_a_locked_keyring_is_unlocked(stage, opened, desktop):
     """With the rig's keyring, whose own window is answered at once."""
     item = ({"xdg:schema": SCHEMA, "server": "intranet.example", "protocol": "https", "user": "bob"}, stage.secret())
-    broker = stage.broker(environment=stage.keyring().start_rig("ask", item).for_broker)
-    manager = opened(broker)
+    manager = opened(stage.broker(environment=stage.keyring().start_rig("ask", item).for_broker))
     desktop.hear("The keyring cannot be used: ")
     desktop.picture("locked-keyring")
     manager.press("Unlock Keyring")
@@ -488,7 +475,7 @@ def test_a_permission_is_revoked(stage, opened, desktop):
     server, password = stage.protected()
     broker = stage.broker()
     client = stage.client(delivery=None)
-    stage.clients.append(Consenter(broker.socket, "session"))
+    stage.consenter(broker, "session")
     client.store(server, "bob", password, realm="Staff", authenticationMethod="httpBasic")
     sandbox = stage.sandbox(broker)
     manager = opened(broker)
@@ -507,19 +494,23 @@ def test_a_permission_is_revoked(stage, opened, desktop):
 CONFIGURATION = "# mine\n[sharing]\nsession = \"user\" # all\n"
 
 
-def test_a_setting_is_written_and_the_broker_reads_it(stage, opened, desktop):
+@pytest.fixture
+def settings(stage, opened, desktop):
+    """A broker, the file with its configuration, and the manager, which shows the settings."""
     broker = stage.configured(CONFIGURATION)
-    path = pathlib.Path(broker.options[-1])
-    manager = opened(broker)
+    path, manager = pathlib.Path(broker.options[-1]), opened(broker)
     desktop.hear(f"These settings are in {path}")
     desktop.key("alt+t")
+    return broker, path, manager
+
+
+def test_a_setting_is_written_and_the_broker_reads_it(settings, desktop):
+    broker, path, manager = settings
     desktop.picture("settings")
-    manager.go("Use the keyring")
-    desktop.key("space")
+    manager.go("Use the keyring", "space")
     eventually(lambda: path.read_text() == f"{CONFIGURATION}\n[keyring]\nenabled = false\n", path.read_text)
     eventually(lambda: "configuration reloaded" in broker.log, lambda: broker.log)
-    manager.go("Forget unused logins after: choose")
-    desktop.key("space")
+    manager.go("Forget unused logins after: choose", "space")
     desktop.hear("1 minute", role="list item")
     desktop.key("Home", "Return")
     eventually(lambda: path.read_text().endswith("\n[limits]\nsession-idle-s = 60\n"), path.read_text)
@@ -527,20 +518,14 @@ def test_a_setting_is_written_and_the_broker_reads_it(stage, opened, desktop):
     assert manager.process.poll() is None
 
 
-def test_an_error_in_the_configuration_is_shown_and_nothing_is_written(stage, opened, desktop):
-    broker = stage.configured(CONFIGURATION)
-    path = pathlib.Path(broker.options[-1])
-    manager = opened(broker)
-    desktop.hear(f"These settings are in {path}")
-    desktop.key("alt+t")
+def test_an_error_in_the_configuration_is_shown_and_nothing_is_written(settings, desktop):
+    broker, path, manager = settings
     desktop.hear("Use the keyring", role="check box")
     broken = CONFIGURATION.replace("user", "everyone")
     path.write_text(broken)
-    manager.go("Use the keyring")
-    desktop.key("space")
+    manager.go("Use the keyring", "space")
     desktop.hear("Another program has changed the file meanwhile. Try again.")
-    manager.go("Use the keyring")
-    desktop.key("space")
+    manager.go("Use the keyring", "space")
     desktop.hear("The configuration would be invalid: line 3: sharing.session: ")
     desktop.picture("settings-error")
     assert path.read_text() == broken and "configuration reloaded" not in broker.log

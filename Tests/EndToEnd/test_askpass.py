@@ -14,6 +14,7 @@ from rig.manager import SSHD_CONFIGURATION, SudoUser
 from rig.servers import free_port
 from rig.subjects import PromptAgent
 from rig.terminal import Shell, Terminal
+from rig.waiting import ended, started
 from test_bridges import repository, tools  # noqa: F401
 
 KEY_TEXT = "Enter passphrase for key"
@@ -38,7 +39,6 @@ class Desk:
             start_new_session=True)
 
     def ask(self, text, **environment):
-        """Starts askpass as another program would."""
         return self.start(self.askpass, text, **environment)
 
     def events(self, kind):
@@ -50,8 +50,8 @@ def desk(stage, tools):  # noqa: F811
     return Desk(stage, tools)
 
 
-def ended(process, seconds=30):
-    output, errors = process.communicate(timeout=seconds)
+def outcome(process):
+    output, errors = process.communicate(timeout=30)
     return process.returncode, output.decode(), errors.decode()
 
 
@@ -66,7 +66,7 @@ def test_the_answer_of_the_agent_is_printed(stage, desk):
     assert params["program"].startswith("python3"), "the program that has started askpass"
     assert params["requester"]["pid"] == asking.pid and params["requester"]["subject"].endswith("/watchword")
     desk.agent.answer(prompt, secret)
-    assert ended(asking) == (0, secret + "\n", "")
+    assert outcome(asking) == (0, secret + "\n", "")
     audit.wait_for(lambda: desk.events("promptAnswered"))
     [event] = desk.events("promptAnswered")
     assert (event["action"], event["program"], event["client"]["pid"]) == ("answer", params["program"], asking.pid)
@@ -84,7 +84,7 @@ def test_the_secret_is_nowhere_else(stage, desk):
     process = pathlib.Path(f"/proc/{asking.pid}")
     arguments, environment = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
     desk.agent.answer(prompt, secret)
-    assert ended(asking)[1] == secret + "\n"
+    assert outcome(asking)[1] == secret + "\n"
     audit.wait_for(lambda: desk.events("promptAnswered"))
     assert observer.call("ping")["result"] == {} and other.client.call("ping")["result"] == {}
     assert b"promptAnswered" in observer.received_bytes and not other.asked()
@@ -107,7 +107,7 @@ def test_questions_without_a_secret(desk, text, hint, kind, reply, expected):
     prompt = desk.agent.next()
     assert prompt["params"]["kind"] == kind
     getattr(desk.agent, reply)(prompt)
-    assert ended(asking) == (*expected, "")
+    assert outcome(asking) == (*expected, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -117,7 +117,7 @@ def test_the_window_closes_with_askpass(desk, number):
     prompt = desk.agent.next()
     asking.send_signal(number)
     assert desk.agent.next("$/cancelRequest")["params"] == {"id": prompt["id"]}
-    assert ended(asking)[1] == ""
+    assert outcome(asking)[1] == ""
 
 
 def test_the_window_closes_when_the_caller_has_gone(desk):
@@ -129,24 +129,19 @@ def test_the_window_closes_when_the_caller_has_gone(desk):
     asking.stderr.close()
 
 
-def test_without_an_agent_the_error_names_what_is_missing(desk):
+def test_the_error_names_what_is_missing(desk):
+    """An agent is not asked by its own askpass program."""
+    code, _, errors = outcome(desk.ask("Password: ", WATCHWORD_ASKPASS_OF_AGENT="1"))
+    assert code == 1 and "set its SSH_ASKPASS to another program" in errors and not desk.agent.asked()
     desk.agent.client.close()
     eventually(lambda: desk.stage.client(broker=desk.broker, delivery=None).call("server/status")["result"]["agents"] == [],
                "the agent is still registered")
-    code, output, errors = ended(desk.ask("Password: "))
+    code, output, errors = outcome(desk.ask("Password: "))
     assert (code, output) == (1, "")
     assert errors.startswith("watchword: no terminal available to ask at, and no agent: ") and "start watchword-agent" in errors
-
-
-def test_without_a_broker_the_error_names_what_is_missing(desk):
     desk.broker.stop()
-    code, _, errors = ended(desk.ask("Password: "))
+    code, _, errors = outcome(desk.ask("Password: "))
     assert code == 1 and "no terminal available" in errors and "start watchwordd" in errors
-
-
-def test_an_agent_is_not_asked_by_its_own_askpass_program(desk):
-    code, _, errors = ended(desk.ask("Password: ", WATCHWORD_ASKPASS_OF_AGENT="1"))
-    assert code == 1 and "set its SSH_ASKPASS to another program" in errors and not desk.agent.asked()
 
 
 @pytest.mark.parametrize("required, place", [("", "terminal"), ("never", "terminal"), ("force", "agent"), ("prefer", "agent")])
@@ -210,9 +205,9 @@ def test_ssh_add_gets_the_passphrase_of_a_key(desk, key, ssh_agent):
     prompt = desk.agent.next()
     assert "Bad passphrase" in prompt["params"]["text"]
     desk.agent.answer(prompt, secret)
-    code, _, errors = ended(adding)
+    code, _, errors = outcome(adding)
     assert code == 0 and "Identity added" in errors
-    assert ended(desk.start("ssh-add", "-l", SSH_AUTH_SOCK=ssh_agent))[1].count("bob") == 1
+    assert outcome(desk.start("ssh-add", "-l", SSH_AUTH_SOCK=ssh_agent))[1].count("bob") == 1
 
 
 @pytest.fixture
@@ -223,10 +218,8 @@ def sshd(desk, key):
     (folder / "sshd_config").write_text(SSHD_CONFIGURATION.format(port=port, folder=folder, more=f"AuthorizedKeysFile {folder}/key.pub"))
     os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
     log = folder / "sshd.log"
-    with open(log, "wb") as output:
-        process = subprocess.Popen(
-            ["/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config")], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-    eventually(lambda: f"Server listening on 127.0.0.1 port {port}" in log.read_text(), lambda: log.read_text())
+    process = started(["/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config")], log)
+    eventually(lambda: f"Server listening on 127.0.0.1 port {port}" in log.read_text(), log.read_text)
     yield port
     process.kill()
     process.wait(20)
@@ -248,7 +241,7 @@ def test_ssh_asks_about_the_host_and_for_the_passphrase(desk, key, sshd):
     prompt = desk.agent.next()
     assert prompt["params"]["kind"] == "secret" and prompt["params"]["text"].startswith(KEY_TEXT)
     desk.agent.answer(prompt, key[1])
-    code, output, errors = ended(connecting)
+    code, output, errors = outcome(connecting)
     assert (code, output) == (0, "logged in\n"), errors
     assert key[1] not in errors
 
@@ -263,7 +256,7 @@ def test_git_gets_user_and_password(desk, stage, repository, account):  # noqa: 
     prompt = desk.agent.next()
     assert prompt["params"]["kind"] == "secret" and prompt["params"]["text"].startswith("Password for 'http://")
     desk.agent.answer(prompt, password)
-    code, output, errors = ended(fetching)
+    code, output, errors = outcome(fetching)
     assert code == 0 and commit in output, errors
 
 
@@ -274,15 +267,13 @@ def user():
     password = new_password()
     with reachable_folder("sudo") as folder:
         user = SudoUser(folder, password)
-        with open(folder / "broker.log", "wb") as log:
-            broker = subprocess.Popen(user.inside(f"{folder}/binaries/watchwordd"), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        broker = started(user.inside(f"{folder}/binaries/watchwordd"), folder / "broker.log")
         try:
             eventually((user.runtime / "watchword" / "broker.sock").exists, lambda: (folder / "broker.log").read_text())
             yield user, password
             assert password not in (folder / "broker.log").read_text()
         finally:
-            broker.terminate()
-            broker.wait(20)
+            ended(broker)
             user.end()
 
 
@@ -293,8 +284,7 @@ def test_sudo_gets_its_password_from_the_agent(user):
     sudo = subprocess.Popen(
         user.inside("sudo", "-A", "id", "-u"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     agent.expect('"sudo" asks (its name and text are not verified):\r\n    [sudo] password for desk:')
-    agent.expect("Your answer (Ctrl-D to cancel): ")
-    agent.type("wrong\n")
+    agent.answer({"Your answer (Ctrl-D to cancel): ": "wrong"})
     # sudo asks again after a wrong password.
     agent.expect("Your answer (Ctrl-D to cancel): ", times=2)
     agent.type(password + "\n")

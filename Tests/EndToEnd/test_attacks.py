@@ -9,34 +9,25 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from rig.bodies import Download, eventually
-from rig.client import Client, password_answer
-from rig.forwarding import ForwardProxy, Socks5Server
+from rig.client import Client, password_answer, trust_answer
+from rig.forwarding import ForwardProxy, Socks5Server, basic_check
 from rig.scripted import ScriptedServer, basic, basic_server, response
 from rig.tls import BreakingOff, TlsServer
 
 
-def shown(certificates, certificate="client.pem", key="client.key", **more):
-    credential = {"type": "certificate", "certificate": str(certificates / certificate), **more}
-    if key:
-        credential["privateKey"] = str(certificates / key)
-    return credential
-
-
 def subscribed(stage, broker, reply, mode="everything"):
-    asked = []
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), broker=broker)
+    client = stage.client(answer=reply, broker=broker)
     assert "result" in client.call("auth/subscribe", {"mode": mode})
-    return client, asked
+    return client, client.asked
+
+
+def trust_only(challenge):
+    return trust_answer(challenge, "forSession") if "serverTrust" in challenge["protectionSpace"] else {"action": "continue"}
 
 
 @pytest.fixture
 def broker(stage, certificates):
     return stage.broker("--ca-file", str(certificates / "ca.pem"))
-
-
-def trust(challenge, persistence="none"):
-    leaf = challenge["protectionSpace"]["serverTrust"]["chain"][0]
-    return {"action": "credential", "credential": {"type": "trust", "spkiSha256": leaf["spkiSha256"], "persistence": persistence}}
 
 
 @pytest.mark.parametrize("rest", [b"", b"\x82\x05hello", response(200, b"inner")], ids=["nothing", "frames", "http"])
@@ -62,8 +53,8 @@ def test_an_unrequested_101_is_not_a_result(stage, rest):
 def test_the_fetchs_own_certificate_comes_before_the_remembered_one(stage, broker, certificates, tls_server):
     server = tls_server(client_authority=certificates / "ca.pem", first=True)
     client = stage.client(broker=broker)
-    assert client.fetch(server.url, tls={"certificate": shown(certificates)})["result"]["status"] == 200
-    bob = shown(certificates, "other-client.pem", "other-client.key")
+    assert client.fetch(server.url, tls={"certificate": certificates.credential()})["result"]["status"] == 200
+    bob = certificates.credential("other-client.pem", "other-client.key")
     assert client.fetch(server.url, tls={"certificate": bob})["result"]["status"] == 200
     names = [name for name in server.peers.values() if name]
     assert names == ["Alice Client", "Bob Client"]
@@ -75,7 +66,7 @@ def test_rule_1_always_asks_each_client(stage, broker, tls_server):
 
     def slow(challenge):
         is_open.wait(30)
-        return trust(challenge)
+        return trust_answer(challenge)
 
     careless, first = subscribed(stage, broker, slow)
     strict, second = subscribed(stage, broker, lambda challenge: {"action": "cancel"})
@@ -93,7 +84,7 @@ def test_a_fetch_that_may_not_use_certificates_shows_none(stage, broker, certifi
     server = stage.server(BreakingOff(certificates, client_authority=certificates / "ca.pem"))
     server._respond = lambda *words: ScriptedServer._respond(server, *words) or True
     client = stage.client(broker=broker)
-    assert client.fetch(server.url, tls={"certificate": shown(certificates)})["result"]["status"] == 200
+    assert client.fetch(server.url, tls={"certificate": certificates.credential()})["result"]["status"] == 200
     assert client.fetch(server.url, auth={"methods": ["httpBasic"]})["result"]["status"] == 200
     assert list(server.peers.values())[-1] is None, server.peers
 
@@ -101,8 +92,7 @@ def test_a_fetch_that_may_not_use_certificates_shows_none(stage, broker, certifi
 def test_the_proxys_password_survives_a_server_that_answers_407(stage):
     """A server behind a forwarding proxy could make the broker forget the proxy's password."""
     at_proxy = stage.secret()
-    right = basic("pat", at_proxy)
-    proxy = stage.server(ForwardProxy(lambda r: None if r.header("Proxy-Authorization") == right else response(407, b"", 'Proxy-Authenticate: Basic realm="gate"')))
+    proxy = stage.server(ForwardProxy(basic_check("pat", at_proxy)))
     stage.allow(at_proxy, proxy)
     good = stage.server(lambda r: response(200, b"page"))
     evil = stage.server(lambda r: response(407, b"", 'Proxy-Authenticate: Basic realm="gate"'))
@@ -118,14 +108,14 @@ def test_the_proxys_password_survives_a_server_that_answers_407(stage):
 
 def test_a_decision_for_the_fetch_holds_after_a_redirect_to_the_same_server(stage, broker, certificates, tls_server):
     server = tls_server("self-signed", lambda r: response(200, b"page") if r.target == "/b" else response(302, b"", "Location: /b"))
-    client, asked = subscribed(stage, broker, trust)
+    client, asked = subscribed(stage, broker, trust_answer)
     assert client.fetch(server.url + "/a")["result"]["status"] == 200
     assert len(asked) == 1, len(asked)
 
 
 def test_a_certificate_answered_for_the_fetch_holds_after_a_redirect_to_the_same_server(stage, broker, certificates, tls_server):
     server = tls_server("good", lambda r: response(200, b"page") if r.target == "/b" else response(302, b"", "Location: /b"), client_authority=certificates / "ca.pem")
-    client, asked = subscribed(stage, broker, lambda ch: {"action": "credential", "credential": shown(certificates, persistence="none")})
+    client, asked = subscribed(stage, broker, {"action": "credential", "credential": certificates.credential(persistence="none")})
     assert client.fetch(server.url + "/a")["result"]["status"] == 200
     assert len(asked) == 1, len(asked)
 
@@ -165,7 +155,7 @@ def test_rule_24_no_stored_credential_is_sent_over_an_exception_made_during_the_
     server.held = server.connections + 1
     slow = victim.start("fetch/run", {"url": server.url + "/victim"})
     eventually(lambda: server.connections >= server.held, "the server is not connected to")
-    other, asked = subscribed(stage, broker, lambda ch: trust(ch, "forSession") if "serverTrust" in ch["protectionSpace"] else {"action": "continue"})
+    other, asked = subscribed(stage, broker, trust_only)
     assert other.fetch(server.url + "/other")["result"]["status"] == 401
     server.gate.set()
     victim.wait(slow)
@@ -174,16 +164,14 @@ def test_rule_24_no_stored_credential_is_sent_over_an_exception_made_during_the_
 
 def test_407_inside_a_tunnel(stage, certificates, tls_server):
     pw = stage.secret()
-    right = basic("pat", pw)
-    proxy = stage.server(ForwardProxy(lambda r: None if r.header("Proxy-Authorization") == right else response(407, b"", 'Proxy-Authenticate: Basic realm="gate"')))
+    proxy = stage.server(ForwardProxy(basic_check("pat", pw)))
     stage.allow(pw, proxy)
     server = stage.server(TlsServer(certificates, "good", lambda r: response(407, b"inner", 'Proxy-Authenticate: Basic realm="gate"')))
     broker = stage.configured(f'[proxy]\nurl = "{proxy.url}"\n', "--ca-file", str(certificates / "ca.pem"))
-    asked = []
-    client = stage.client(answer=lambda ch: asked.append(ch) or password_answer("pat", pw), broker=broker)
+    client = stage.client(answer=password_answer("pat", pw), broker=broker)
     r = client.fetch(server.url)["result"]
-    assert (r["status"], r["body"]["value"], len(asked)) == (407, "inner", 1)
-    assert client.fetch(server.url)["result"]["status"] == 407 and len(asked) == 1, "the proxy has forwarded it"
+    assert (r["status"], r["body"]["value"], len(client.asked)) == (407, "inner", 1)
+    assert client.fetch(server.url)["result"]["status"] == 407 and len(client.asked) == 1, "the proxy has forwarded it"
 
 
 def test_a_proxys_url_without_a_host_is_not_quoted(stage):
@@ -221,14 +209,13 @@ def test_rule_24_no_remembered_certificate_is_sent_over_an_exception_made_during
     server = stage.server(Server(certificates, "good", client_authority=certificates / "ca.pem", first=True))
     broker = stage.broker("--ca-file", str(certificates / "ca.pem"))
     victim = stage.client(answer=lambda challenge: {"action": "default"}, broker=broker)
-    assert victim.fetch(server.url, tls={"certificate": shown(certificates)})["result"]["status"] == 200
+    assert victim.fetch(server.url, tls={"certificate": certificates.credential()})["result"]["status"] == 200
     server.leaf = "self-signed"
     server.peers.clear()
     server.held = server.connections + 1
     slow = victim.start("fetch/run", {"url": server.url + "/victim"})
     eventually(lambda: server.connections >= server.held, "the server is not connected to")
-    other, _ = subscribed(
-        stage, broker, lambda challenge: trust(challenge, "forSession") if "serverTrust" in challenge["protectionSpace"] else {"action": "continue"})
+    other, _ = subscribed(stage, broker, trust_only)
     assert other.fetch(server.url + "/other")["result"]["status"] == 200
     server.gate.set()
     victim.wait(slow)
@@ -266,10 +253,8 @@ class Case:
         self.genuine = stage.server(TlsServer(certificates, "good", first=True, **servers))
         self.own = stage.server(TlsServer(certificates, "self-signed", **servers))
         self.proxy = stage.server(Diversion(self.own.port))
-        self.agent = stage.client(broker=self.broker, name="agent")
-        assert "result" in self.agent.call("agent/register", {"name": "tests"})
-        self.program = Client(os.path.join(os.path.dirname(self.broker.socket), path), delivery=None)
-        stage.clients.append(self.program)
+        self.agent = stage.agent(broker=self.broker, name="agent")
+        self.program = stage.client(at=path, delivery=None)
         self.auth = {"interaction": "agent", "useStorage": False}
         self.steered = {"proxy": {"url": f"socks5h://127.0.0.1:{self.proxy.port}"},
                         "tls": {"pin": pin(certificates.pairs["self-signed"])}}
@@ -278,7 +263,7 @@ class Case:
         return self.program.start("fetch/run", {"url": self.genuine.url, "auth": self.auth, **more})
 
 
-PATHS = pytest.mark.parametrize("path", ["broker.sock", "restricted.sock"])
+PATHS = pytest.mark.parametrize("path", ["socket", "restricted"])
 
 
 @PATHS
@@ -310,7 +295,7 @@ def test_rule_24_an_answer_is_dropped_if_the_client_excepts_the_certificate_afte
     case = Case(stage, certificates, path, **more)
     password = stage.secret()
     case.genuine.handler = lambda request: response(401, b"", BASIC)
-    stage.clients.append(program := Client(os.path.join(os.path.dirname(case.broker.socket), path)))
+    program = stage.client(at=path)
     assert "result" in program.call("auth/subscribe", {"methods": ["serverTrust"], "mode": "everything"})
     call = program.start("fetch/run", {"url": case.genuine.url, "auth": {"useStorage": False}})
     question = case.agent.challenges.get(timeout=30)
@@ -332,7 +317,7 @@ def test_rule_24_an_answer_is_dropped_if_the_client_excepts_the_certificate_afte
 
 
 def test_rule_20_cancelling_a_question_about_a_steered_fetch_cancels_no_other(stage, certificates):
-    case = Case(stage, certificates, "broker.sock")
+    case = Case(stage, certificates, "socket")
     case.genuine.handler = case.own.handler = wants(basic("bob", "pw"))
     victim = stage.client(broker=case.broker, delivery=None)
     params = {"url": case.genuine.url, "auth": {"interaction": "agent"}}
@@ -366,7 +351,7 @@ def test_rule_20_a_client_certificate_is_not_shared_with_a_fetch_that_steers_its
 
 @pytest.mark.parametrize("steers", [True, False])
 def test_rule_24_a_refusal_by_a_server_of_the_fetch_itself_forgets_no_client_certificate(stage, certificates, steers):
-    case = Case(stage, certificates, "broker.sock", client_authority=str(certificates / "ca.pem"))
+    case = Case(stage, certificates, "socket", client_authority=str(certificates / "ca.pem"))
     pair = certificates.pairs["client"]
     text = (pair.certificate_pem + pair.key_pem()).decode()
     certificate = {"type": "certificate", "certificate": text, "persistence": "forSession"}
@@ -401,9 +386,7 @@ def test_rule_l2_a_connection_that_an_unknown_scheme_may_authenticate_is_not_reu
     answer = {"action": "credential", "credential": {"type": "header", "scheme": "Kerberos", "value": "dG9rZW4="}}
     alice = stage.client(broker=broker, answer=lambda challenge: answer)
     assert alice.fetch(url)["result"]["status"] == 200
-    others = [Client(os.path.join(os.path.dirname(broker.socket), path), delivery=None) for path in ["broker.sock", "restricted.sock"]]
-    stage.clients += others
-    for one in others:
+    for one in [stage.client(at=path, delivery=None) for path in ["socket", "restricted"]]:
         result = one.fetch(url + "private", auth={"interaction": "none"}).get("result")
         assert result["status"] in (401, 407) and "alice" not in str(result["body"])
     assert alice.fetch(url + "again")["result"]["status"] == 200, "alice logs in again"
@@ -452,8 +435,7 @@ def test_rule_27_a_waiting_fetch_answers_no_weaker_challenge_unasked(stage):
 def test_rule_27_the_configuration_can_refuse_weak_challenges(stage):
     challenges = [f"WWW-Authenticate: {one}" for one in ("Basic", 'Digest realm="old", nonce="n"', "Basic realm=x")]
     server = stage.server(lambda request: response(401, b"", *challenges))
-    asked = []
     for config, questions in [("[schemes]\nweak = false\n", 0), ("", 1)]:
-        client = stage.client(broker=stage.configured(config), answer=lambda params: asked.append(params) or {"action": "continue"})
-        assert client.fetch(server.url)["result"]["status"] == 401 and len(asked) == questions
+        client = stage.client(broker=stage.configured(config), answer={"action": "continue"})
+        assert client.fetch(server.url)["result"]["status"] == 401 and len(client.asked) == questions
     assert server.authorizations == [None, None]

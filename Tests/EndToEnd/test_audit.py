@@ -19,7 +19,6 @@ from rig.waiting import is_polling
 
 # Records
 
-
 def test_a_fetch_with_a_wrong_and_a_right_password(stage):
     server, right = stage.protected()
     wrong = stage.secret(server)
@@ -48,19 +47,17 @@ def test_a_fetch_with_a_wrong_and_a_right_password(stage):
     assert stat.S_IMODE(state(broker).stat().st_mode) == 0o700
 
 
-def test_a_hostile_realm_is_shown_as_text(stage):
+def test_a_hostile_realm_is_shown_as_text(stage, shell):
     password = stage.secret()
     realm = "x\\\"\u202e\x9b".encode().decode("latin-1") + "long " * 100
     server = stage.server(lambda request: response(401, b"", "WWW-Authenticate: Basic realm=\"" + realm + "\""))
     stage.allow(password, server)
-    broker = stage.broker()
-    shell = Shell(broker)
     stage.client(answer=lambda params: password_answer("bob", password) if params["previousFailureCount"] == 0 else {"action": "cancel"},
                  name="\x1b[2J\nevil" + "n" * 1000).fetch(server.url)
-    wait_for(lambda: kinds(broker).count("challengeAnswered") == 2)
-    assert all(len(line) < 2000 for line in lines(broker))
+    wait_for(lambda: kinds(shell.broker).count("challengeAnswered") == 2)
+    assert all(len(line) < 2000 for line in lines(shell.broker))
     shown = shell.run("log").stdout.decode()
-    assert len(shown.splitlines()) == len(lines(broker))
+    assert len(shown.splitlines()) == len(lines(shell.broker))
     assert not any(sign in shown for sign in "\x1b\u202e\x07\r")
 
 
@@ -119,33 +116,28 @@ def test_a_full_disk_stops_no_fetch(stage):
         broker.stop()
 
 
-def test_a_line_has_time_program_action_site_and_user(stage):
+def test_a_line_has_time_program_action_site_and_user(stage, shell):
     server, password = stage.protected()
-    broker = stage.broker()
-    shell = Shell(broker)
     assert shell.run("fetch", server.url.replace("//", f"//bob:{password}@")).stdout == b"welcome"
-    wait_for_kinds(broker, "credentialUsed", "credentialStored")
+    wait_for_kinds(shell.broker, "credentialUsed", "credentialStored")
     used, stored = shell.run("log").stdout.decode().splitlines()
     time, _, rest = used.partition("  ")
-    assert time == events(broker)[0]["time"].replace("Z", "+00:00")
-    pid = events(broker)[0]["client"]["pid"]
+    assert time == events(shell.broker)[0]["time"].replace("Z", "+00:00")
+    pid = events(shell.broker)[0]["client"]["pid"]
     assert rest == f'watchword[{pid}]  used a login for {server.url} ("Staff", Basic) as bob, from its URL'
     assert stored.endswith(f'stored a login for {server.url} ("Staff", Basic) as bob in the session')
 
 
-def test_lines_and_since_choose(stage):
-    broker = stage.broker()
-    shell = Shell(broker)
-    client = stage.client()
-    clear(client, range(1000, 1020))
-    wait_for(lambda: len(lines(broker)) == 20)
+def test_lines_and_since_choose(stage, shell):
+    clear(stage.client(), range(1000, 1020))
+    wait_for(lambda: len(lines(shell.broker)) == 20)
     show = lambda *arguments: numbers(json.loads(line) for line in shell.run("log", "--json", *arguments).stdout.splitlines())
     assert show() == list(range(1000, 1020))
     assert show("--lines", "3") == [1017, 1018, 1019]
     assert show("--lines", "0") == []
     assert show("--since", "1h") == list(range(1000, 1020))
     assert show("--since", "0s") == []
-    middle = events(broker)[12]["time"]
+    middle = events(shell.broker)[12]["time"]
     assert show("--since", middle)[-8:] == list(range(1012, 1020))
     assert show("--since", "2999-01-01") == []
     for wrong in (["--lines", "-1"], ["--since", "yesterday"]):
@@ -153,41 +145,35 @@ def test_lines_and_since_choose(stage):
 
 
 @pytest.mark.parametrize("zone, offset", [("Europe/Berlin", "+01:00"), ("America/St_Johns", "-03:30"), ("UTC", "+00:00")])
-def test_times_are_local(stage, zone, offset):
-    broker = stage.broker()
-    shell = Shell(broker)
+def test_times_are_local(stage, shell, zone, offset):
     shell.environment["TZ"] = zone
-    client = stage.client()
-    clear(client, range(1000, 1003))
-    wait_for(lambda: len(lines(broker)) == 3)
-    moment = datetime.datetime.fromisoformat(events(broker)[1]["time"])
+    clear(stage.client(), range(1000, 1003))
+    wait_for(lambda: len(lines(shell.broker)) == 3)
+    moment = datetime.datetime.fromisoformat(events(shell.broker)[1]["time"])
     local = moment.astimezone(zoneinfo.ZoneInfo(zone)).isoformat(timespec="milliseconds")
     shown = shell.run("log").stdout.decode().splitlines()
     assert shown[1].startswith(f"{local}  ") and local.endswith(offset)
-    for since in [local, local.removesuffix(offset), events(broker)[1]["time"]]:
+    for since in [local, local.removesuffix(offset), events(shell.broker)[1]["time"]]:
         assert shell.run("log", "--since", since).stdout.decode().splitlines()[-2:] == shown[1:]
     later = (moment + datetime.timedelta(hours=1)).astimezone(zoneinfo.ZoneInfo(zone))
     assert shell.run("log", "--since", later.strftime("%Y-%m-%dT%H:%M")).stdout == b""
 
 
-def test_an_ambiguous_local_time_is_the_first_of_both(stage):
-    broker = stage.broker()
-    shell = Shell(broker)
+def test_an_ambiguous_local_time_is_the_first_of_both(stage, shell):
     shell.environment["TZ"] = "Europe/Berlin"
     clear(stage.client(), [1000])
-    wait_for(lambda: len(lines(broker)) == 1)
-    record, time = lines(broker)[0], events(broker)[0]["time"]
+    wait_for(lambda: len(lines(shell.broker)) == 1)
+    record, time = lines(shell.broker)[0], events(shell.broker)[0]["time"]
     # The clocks are set back from 3:00 to 2:00 at 1:00 UTC.
     times = [f"2026-10-25T0{hour}:{minute}:00.000Z" for hour in (0, 1) for minute in (20, 40)]
-    (state(broker) / "audit.jsonl").write_text("".join(record.replace(time, one) + "\n" for one in times))
+    (state(shell.broker) / "audit.jsonl").write_text("".join(record.replace(time, one) + "\n" for one in times))
     shown = shell.run("log", "--since", "2026-10-25T02:30").stdout.decode().splitlines()
     assert [line.split()[0] for line in shown] == [
         "2026-10-25T02:40:00.000+02:00", "2026-10-25T02:20:00.000+01:00", "2026-10-25T02:40:00.000+01:00"]
 
 
 def test_a_missing_log_is_not_an_error(stage):
-    broker = stage.broker()
-    done = Shell(broker).run("log")
+    done = Shell(stage.broker()).run("log")
     assert done.returncode == 0 and done.stdout == b"" and b"audit.jsonl" in done.stderr
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rig.bodies import Attached, Download, digest_of, eventually, read_parts, sha256
-from rig.client import Client, password_answer
+from rig.client import password_answer
 from rig.scripted import DigestCheck, response
 from rig.streams import BLOCK, StreamServer, chunked, head, repeated
 
@@ -42,8 +42,7 @@ def check_completed(download, wanted, status=200):
 @pytest.mark.parametrize("framing", FRAMINGS)
 def test_every_byte_from_nginx(stage, nginx, framing, way):
     wanted = published(nginx, "", 7)
-    client = stage.client(framing=framing)
-    download = Download(client, f"http://127.0.0.1:{nginx.port}/large.bin")
+    download = Download(stage.client(framing=framing), f"http://127.0.0.1:{nginx.port}/large.bin")
     assert download.headers()["bodyBytes"] == wanted[1]
     assert take(download, way) == wanted
     assert check_completed(download, wanted)["auth"] is None
@@ -139,15 +138,13 @@ def test_a_large_redirect_body_costs_no_memory(stage):
     eventually(lambda: not broker.temporary_files, "the broker still has an open temporary file")
 
 
-@pytest.mark.parametrize("kind", ["main", "restricted"])
+@pytest.mark.parametrize("kind", ["socket", "restricted"])
 def test_temporary_files_of_one_connection_have_a_quota(stage, kind):
     """Five bodies of 60 MiB exceed the 256 MiB. Reading or cancelling makes room, and so does the end of the client."""
     server, wanted = refusing(60, 401, 'WWW-Authenticate: Basic realm="Staff"')
     stage.server(server)
     broker = stage.broker()
-    path = broker.socket if kind == "main" else os.path.join(os.path.dirname(broker.socket), "restricted.sock")
-    client = Client(path)
-    stage.clients.append(client)
+    client = stage.client(at=kind)
     results = [client.fetch(server.url + "/", auth={"interaction": "none"}) for _ in range(5)]
     assert [reply.get("result", {}).get("status") for reply in results] == [401] * 4 + [None]
     error = results[4]["error"]
@@ -166,7 +163,6 @@ def endless(request):
 
 
 def halted(request):
-    """Sends a part, and then nothing more."""
     return response(200, b"warm") if request.target == "/warm" else iter([head(length=1 << 30), BLOCK, StreamServer.WAIT])
 
 
@@ -298,12 +294,10 @@ def test_clients_that_die_at_fifty_moments(stage):
 
 def test_data_before_the_reply_is_refused(stage):
     server = stage.server(StreamServer(lambda request: response(200, b"body")))
-    client = stage.client()
-    download = Download(client, server.url)
+    download = Download(stage.client(), server.url)
     second = stage.client(delivery=None)
     second.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"fetch/attach","params":{"token":"%s","side":"response"}}\nearly' % download.token.encode())
-    reply = second.wait(1)
-    assert reply["error"]["data"]["kind"] == "invalidRequest"
+    assert second.wait(1)["error"]["data"]["kind"] == "invalidRequest"
     assert download.attach().read() == b"body", "the token is still valid"
     assert download.completed()["bodyBytes"] == 4
 

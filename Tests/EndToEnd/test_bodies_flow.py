@@ -1,5 +1,6 @@
 """The flow of bodies: a slow reader slows down its own server only; uploads arrive complete, once if possible, and again if necessary."""
 import base64
+import contextlib
 import hashlib
 import itertools
 import os
@@ -7,6 +8,7 @@ import socket
 import statistics
 import threading
 import time
+import timeit
 
 import pytest
 
@@ -89,45 +91,23 @@ def fetch_many(client, url, count=100):
         assert client.wait(call, 20)["result"]["status"] == 200
 
 
-def seconds_for(client, url):
-    begin = time.monotonic()
-    fetch_many(client, url)
-    return time.monotonic() - begin
+@pytest.fixture
+def sized(stage, nginx, nginx_tls, tls):
+    """`sized(scheme)` makes a small and a huge file for a server; returns a client, the server and its URL."""
+    def make(scheme):
+        server = nginx if scheme == "http" else nginx_tls
+        folder = server.log_path.parent / "www"
+        (folder / "huge.bin").write_bytes(BLOCK * 64)
+        (folder / "1k").write_bytes(BLOCK[:1024])
+        return stage.client(broker=stage.broker("--ca-file", str(tls / "ca.pem"))), server, f"{scheme}://localhost:{server.port}"
 
-
-def check_that_others_lose_nothing(client, small, large, rounds=31):
-    """Compares batches of a hundred fetches, in pairs without and with a reader of 10 kB/s."""
-    fetch_many(client, small)
-    ratios = []
-    for _ in range(rounds):
-        alone = seconds_for(client, small)
-        download = Download(client, large)
-        attached = download.attach(receive_buffer=4096)
-        reader = SlowReader(attached, 10_000)
-        eventually(lambda: reader.count > 0, "the slow reader has received nothing")
-        wait_until_still(client, lambda: client.call("server/status")["result"]["engine"]["running"])
-        ratios.append(alone / seconds_for(client, small))
-        assert not download.notifications("fetch/completed"), "the slow reader has ended before the others"
-        reader.stop()
-        attached.close()
-        assert download.failure() == "cancelled"
-    assert statistics.median(ratios) > 0.9, f"with a slow reader, the others have {ratios} of their speed"
-
-
-def huge(server):
-    folder = server.log_path.parent / "www"
-    (folder / "huge.bin").write_bytes(BLOCK * 64)
-    (folder / "1k").write_bytes(BLOCK[:1024])
+    return make
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_reader_that_stops_does_not_delay_others(stage, nginx, nginx_tls, tls, scheme):
+def test_a_reader_that_stops_does_not_delay_others(sized, scheme):
     """With HTTP/2 the others have the streams of one connection, and the download a connection of its own, with HTTP/1.1."""
-    server = nginx if scheme == "http" else nginx_tls
-    huge(server)
-    stage.broker("--ca-file", str(tls / "ca.pem"))
-    client = stage.client()
-    url = f"{scheme}://localhost:{server.port}"
+    client, server, url = sized(scheme)
     large, small = marked("/huge.bin"), marked("/1k")
     download = Download(client, url + large)
     attached = download.attach(receive_buffer=4096)
@@ -143,21 +123,32 @@ def test_a_reader_that_stops_does_not_delay_others(stage, nginx, nginx_tls, tls,
 
 @pytest.mark.tier3("compares times")
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_slow_reader_does_not_slow_down_others(stage, nginx, nginx_tls, tls, scheme):
-    server = nginx if scheme == "http" else nginx_tls
-    huge(server)
-    stage.broker("--ca-file", str(tls / "ca.pem"))
-    url = f"{scheme}://localhost:{server.port}"
-    check_that_others_lose_nothing(stage.client(), f"{url}/1k", f"{url}/huge.bin")
+def test_a_slow_reader_does_not_slow_down_others(sized, scheme):
+    """Compares batches of a hundred fetches, in pairs without and with a reader of 10 kB/s."""
+    client, _, url = sized(scheme)
+    seconds = lambda: timeit.timeit(lambda: fetch_many(client, f"{url}/1k"), number=1)  # noqa: E731
+    seconds()
+    ratios = []
+    for _ in range(31):
+        alone = seconds()
+        download = Download(client, f"{url}/huge.bin")
+        attached = download.attach(receive_buffer=4096)
+        reader = SlowReader(attached, 10_000)
+        eventually(lambda: reader.count > 0, "the slow reader has received nothing")
+        wait_until_still(client, lambda: client.call("server/status")["result"]["engine"]["running"])
+        ratios.append(alone / seconds())
+        assert not download.notifications("fetch/completed"), "the slow reader has ended before the others"
+        reader.stop()
+        attached.close()
+        assert download.failure() == "cancelled"
+    assert statistics.median(ratios) > 0.9, f"with a slow reader, the others have {ratios} of their speed"
 
 
-def test_bursts_over_http2_never_stall(stage, nginx_tls, tls):
+def test_bursts_over_http2_never_stall(sized):
     """Unless asked again, libcurl may wait half a minute for a socket on which nothing more arrives."""
-    huge(nginx_tls)
-    stage.broker("--ca-file", str(tls / "ca.pem"))
-    client = stage.client()
+    client, _, url = sized("https")
     for _ in range(60):
-        fetch_many(client, f"https://localhost:{nginx_tls.port}/1k")
+        fetch_many(client, f"{url}/1k")
 
 
 def bomb(request):
@@ -276,16 +267,12 @@ def send(path, token, count):
 
     def run():
         left = count
-        try:
+        with attached.socket, contextlib.suppress(OSError):
             while left:
                 left -= attached.socket.send(PART[:min(left, len(PART))])
             attached.socket.shutdown(socket.SHUT_WR)
             # The client must wait until the broker has received the end; otherwise the body counts as incomplete.
             attached.socket.recv(1)
-        except OSError:
-            pass
-        finally:
-            attached.socket.close()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -390,19 +377,15 @@ class Scripted(StreamServer):
 
     def _serve(self, connection, number):
         self.heard[number] = b""
-        try:
+        with connection, contextlib.suppress(OSError):
             while data := connection.recv(1 << 16):
                 heads = self.heard[number].count(b"\r\n\r\n")
                 self.heard[number] += data
                 if self.requests_to_a_connection and self.heard[number].count(b"PUT /") > self.requests_to_a_connection:
-                    return
+                    break
                 if not heads and b"\r\n\r\n" in self.heard[number]:
                     connection.sendall(self.answer(number, self.heard[number]))
-        except OSError:
-            pass
-        finally:
-            connection.close()
-            self.ended[number] = time.monotonic()
+        self.ended[number] = time.monotonic()
 
 
 @pytest.mark.parametrize("again", ["copy", "needBody"])

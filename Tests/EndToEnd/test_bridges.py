@@ -80,8 +80,7 @@ def test_a_token_from_a_client_stays_until_it_is_forgotten(stage):
     """The broker cannot obtain another one."""
     broker = stage.configured(f'[credentials]\nhand-out = ["{HELPER} git.example.com"]\n')
     space = {"protocol": "https", "host": "git.example.com", "authenticationMethod": "bearer"}
-    client = stage.client(broker=broker)
-    client.call("credential/store", {
+    stage.client(broker=broker).call("credential/store", {
         "protectionSpace": space, "credential": {"type": "token", "token": "abc.def", "persistence": "forSession"}})
     assert Shell(broker).run("token", "--renew", "https://git.example.com").stdout == b"abc.def\n"
 
@@ -171,21 +170,16 @@ def test_git_stores_nothing_for_unlisted_hosts(stage, tools):
     assert b"No stored credentials" in Shell(broker).run("credentials", "list").stdout
 
 
-@pytest.mark.parametrize("said", [
-    "protocol=ssh\nhost=git.example.com\n\n", "protocol=https\n\n", "host=git.example.com\n\n", "\n", "protocol=https\nhost=a/b\n\n",
-    "protocol=https\nhost=git.example.com\nunheard-of=1\n\n"])
-def test_unrelated_input_is_ignored(stage, tools, said):
-    broker = allowing(stage, "git.example.com")
-    done = subprocess.run(
-        [tools / "git-credential-watchword", "get"], input=said.encode(), env=Shell(broker).environment, capture_output=True, timeout=20)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-@pytest.mark.parametrize("said", [b"no sense\n\n", b"host=\xff\n\n", b"x=" + b"y" * 70_000 + b"\n\n"], ids=["form", "encoding", "length"])
-def test_malformed_input_is_refused_in_one_line(stage, tools, said):
-    done = subprocess.run(
-        [tools / "git-credential-watchword", "get"], input=said, env=Shell(stage.broker()).environment, capture_output=True, timeout=20)
-    assert done.returncode == 1 and done.stderr.count(b"\n") == 1 and b"input from git" in done.stderr
+@pytest.mark.parametrize("said, problem", [
+    *((f"{text}\n\n".encode(), "") for text in [
+        "protocol=ssh\nhost=git.example.com", "protocol=https", "host=git.example.com", "", "protocol=https\nhost=a/b",
+        "protocol=https\nhost=git.example.com\nunheard-of=1"]),
+    *((text + b"\n\n", "input from git") for text in [b"no sense", b"host=\xff", b"x=" + b"y" * 70_000])], ids=range(9))
+def test_unrelated_input_is_ignored_and_malformed_input_refused_in_one_line(stage, tools, said, problem):
+    environment = Shell(allowing(stage, "git.example.com")).environment
+    done = subprocess.run([tools / "git-credential-watchword", "get"], input=said, env=environment, capture_output=True, timeout=20)
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == ((1, b"", 1) if problem else (0, b"", 0))
+    assert problem.encode() in done.stderr
 
 
 def test_tokens_are_for_versions_of_git_with_support_for_authtype(stage, tools):
@@ -221,27 +215,24 @@ def test_askpass_answers_git_with_a_stored_login(stage, tools, repository, nginx
 
 
 def test_askpass_asks_at_the_terminal_for_the_rest(stage, tools):
-    broker = stage.broker()
-    environment = Shell(broker).environment
-    out = broker.folder / "answer"
-    terminal = Terminal("/bin/sh", "-c", f'"{tools}/watchword-askpass" "Passphrase for key \x1b[31m:" > "{out}"', environment=environment)
-    terminal.expect("Passphrase for key ")
-    terminal.type("open sesame\n")
-    assert terminal.end() == 0
-    assert out.read_text() == "open sesame\n"
+    out = stage.folder / "answer"
+    terminal = Terminal("/bin/sh", "-c", f'"{tools}/watchword-askpass" "Passphrase for key \x1b[31m:" > "{out}"',
+                        environment=Shell(stage.broker()).environment)
+    terminal.answer({"Passphrase for key ": "open sesame"})
+    assert terminal.end() == 0 and out.read_text() == "open sesame\n"
     assert b"sesame" not in terminal.shown and b"\x1b[31m" not in terminal.shown
 
 
-@pytest.mark.parametrize("answer, code", [("yes\n", 0), ("no\n", 1), ("\n", 1)])
+@pytest.mark.parametrize("answer, code", [("yes", 0), ("no", 1), ("", 1)])
 def test_askpass_confirms_for_ssh(stage, tools, answer, code):
     environment = {**Shell(stage.broker()).environment, "SSH_ASKPASS_PROMPT": "confirm"}
     terminal = Terminal(str(tools / "watchword-askpass"), "Allow use of the key?", environment=environment)
-    terminal.expect("Allow use of the key?")
-    terminal.type(answer)
+    terminal.answer({"Allow use of the key?": answer})
     assert terminal.end() == code
 
 
-PLACE = b"protocol=https\nhost=git.example.com\n"
+GIT_PLACE = ["protocol=https", "host=git.example.com"]
+PLACE = "\n".join([*GIT_PLACE, ""]).encode()
 
 
 def test_an_empty_line_ends_the_input(stage, tools):
@@ -329,10 +320,6 @@ def never(challenge):
     pytest.fail("unexpected challenge")
 
 
-def served_as(server):
-    return [user for _, _, user in server.handler.served]
-
-
 def test_the_domain_of_an_ntlm_login_is_stored_in_the_keyring(stage, gnome, ntlm_broker, ntlm, ntlm_users):
     stage.watch(ntlm)
     broker = ntlm_broker()
@@ -346,7 +333,7 @@ def test_the_domain_of_an_ntlm_login_is_stored_in_the_keyring(stage, gnome, ntlm
     fresh = stage.client(broker=ntlm_broker(), answer=never)
     result = fresh.fetch(ntlm.url)["result"]
     assert (result["status"], result["auth"]["source"]) == (200, "keyring")
-    assert served_as(ntlm) == ["TESTDOM\\alice"] * 2 and ntlm.handler.refused == []
+    assert [user for _, _, user in ntlm.handler.served] == ["TESTDOM\\alice"] * 2 and ntlm.handler.refused == []
     listed = fresh.call("credential/list", {})["result"]["credentials"]
     assert {(one["source"], one["user"], one["domain"], one["protectionSpace"]["realm"]) for one in listed} == {
         ("session", "alice", "TESTDOM", None), ("keyring", "alice", "TESTDOM", None)}
@@ -406,27 +393,17 @@ def test_a_path_is_stored_by_hand_and_listed(stage, gnome, persistence):
 
 # git's helper
 
-GIT_PLACE = ["protocol=https", "host=git.example.com"]
-
-
 @pytest.fixture
-def git(stage, gnome, tmp_path):
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ["git-credential-watchword", "watchword"]:
-        (folder / name).symlink_to(os.path.realpath(program("watchword")))
-    broker = stage.configured(
-        f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))} git.example.com"]\n', environment=gnome.environment)
-    environment = {**Shell(broker).environment, "PATH": f"{folder}:{os.environ['PATH']}"}
+def git(stage, gnome, tools):
+    environment = Shell(allowing(stage, "git.example.com", environment=gnome.environment)).environment
 
     def say(operation, *lines, keep="keyring"):
         done = subprocess.run(
-            [folder / "git-credential-watchword", "--keep", keep, operation], input="".join(f"{line}\n" for line in [*GIT_PLACE, *lines, ""]),
+            [tools / "git-credential-watchword", "--keep", keep, operation], input="".join(f"{line}\n" for line in [*GIT_PLACE, *lines, ""]),
             env=environment, capture_output=True, text=True, timeout=30)
         assert (done.returncode, done.stderr) == (0, ""), done
         return dict(line.split("=", 1) for line in done.stdout.splitlines())
 
-    say.broker = broker
     return say
 
 
@@ -436,12 +413,8 @@ def test_git_gets_back_what_it_has_stored_whole(git, gnome, keep):
     git("store", *lines, keep=keep)
     assert git("get") == dict(line.split("=", 1) for line in lines)
     assert [secret for _, secret in gnome.items()] == ([in_git_s_words("first", 4_000_000_000)] if keep == "keyring" else [])
-
-
-@pytest.mark.parametrize("keep", ["session", "keyring"])
-def test_git_is_given_no_expired_password(git, keep):
     git("store", "username=bob", "password=first", f"password_expiry_utc={int(time.time()) - 1}", keep=keep)
-    assert git("get") == {}
+    assert git("get") == {}, "the password has expired"
 
 
 @pytest.mark.parametrize("keep", ["session", "keyring"])
@@ -474,19 +447,12 @@ def test_a_login_that_git_got_for_the_whole_server_is_not_stored_again_for_a_pat
     assert len(gnome.items()) == 1
 
 
-def several(stage, gnome):
+def test_at_a_terminal_the_name_of_a_saved_login_is_enough(stage, gnome):
     server, password = stage.protected("alice")
     gnome.put(stage.secret(), **description(server, "bob"))
     gnome.put(password, **description(server, "alice"))
-    return server, password
-
-
-def test_at_a_terminal_the_name_of_a_saved_login_is_enough(stage, gnome):
-    server, password = several(stage, gnome)
-    shell = Shell(stage.broker(environment=gnome.for_broker))
-    terminal = Terminal(os.path.realpath(program("watchword")), "fetch", "--fail", server.url, environment=shell.environment)
+    terminal = Shell(stage.broker(environment=gnome.for_broker)).at_terminal("fetch", "--fail", server.url)
     terminal.expect("Saved logins: ")
-    terminal.expect("User: ")
-    terminal.type("alice\n")
+    terminal.answer({"User: ": "alice"})
     assert terminal.end() == 0
     assert server.authorizations == [None, basic("alice", password)]

@@ -16,12 +16,11 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
 from rig.login_sites import (  # noqa: F401
-    Site, client, failure, held_login, is_closed, log_in, logged_in, login_url, own_address, site, started, statuses,
-    stranger)
+    Site, client, failure, fetching, held_login, is_closed, log_in, logged_in, login_url, own_address, site, started, statuses,
+    stranger, user)
 from rig.oauth_answers import dated, json_answer, redirect
 from rig.scripted import response
-from rig.servers import free_port
-from rig.subjects import Consenter
+from rig.servers import free_port, private
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 
@@ -33,15 +32,14 @@ def authorizations(server):
 # Tokens at resources
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_token_follows_a_redirect_of_the_resource(stage, site, client, status):
-    logged_in(client, site)
+def test_no_token_follows_a_redirect_of_the_resource(stage, site, user, status):
     other = stranger(stage)
     # Another origin by its port, and by its name.
     for target in [other.url, f"http://localhost:{site.resource.port}/open", f"http://127.0.0.2:{other.port}/"]:
-        site.resource.clear_faults()
+        site.resource.faults.clear()
         site.resource.fail("/api/redirect", redirect(status, target), times=1)
         # Nothing listens at 127.0.0.2.
-        client.fetch(site.url + "/redirect", timeoutMs=3000)
+        user.fetch(site.url + "/redirect", timeoutMs=3000)
     assert other.requests and authorizations(other) == [None] * len(other.requests)
     assert [one.authorization for one in site.resource.requests_to("/open")] == [None]
 
@@ -61,8 +59,7 @@ OUTSIDE = ["/", "/v10", "/v1.", "/V1", "/v1%2fx", "/v1;x", "/v1/../admin", "/v1/
 
 def test_no_token_at_another_path_than_the_configured_one(stage):
     site = Site(stage, resource=lambda server: Strict(server, path="/v1"), at="/v1")
-    client = stage.client(broker=site.broker())
-    logged_in(client, site)
+    client = site.logged_in()
     before = len(site.resource.requests)
     for target in OUTSIDE:
         client.fetch(site.resource.url + target, auth={"interaction": "none"})
@@ -81,8 +78,7 @@ def test_no_token_of_one_resource_at_another_of_the_same_origin(stage):
     site = Site(stage, resource=lambda server: Strict(server, path="/v1"), at="/v1")
     other = site.configuration().replace("/v1\"]", "/v2\"]").replace('"watchword"', '"another"')
     site.server.client("another")
-    client = stage.client(broker=site.broker(text=other))
-    logged_in(client, site)
+    client = site.logged_in(text=other)
     call = started(client, site.resource.url + "/v2")
     challenge, _ = log_in(client)
     assert challenge["params"]["login"]["clientId"] == "another"
@@ -93,8 +89,7 @@ def test_no_token_of_one_resource_at_another_of_the_same_origin(stage):
 
 def test_a_token_for_https_is_not_sent_with_http(stage, certificates):
     site = Site(stage, resource=lambda server: ProtectedResource(server, certificates))
-    client = stage.client(broker=site.broker("--ca-file", str(certificates / "ca.pem")))
-    logged_in(client, site)
+    client = site.logged_in("--ca-file", str(certificates / "ca.pem"))
     plain = stranger(stage)
     site.resource.fail("/api/redirect", redirect(302, plain.url + "/api"))
     client.fetch(site.url + "/redirect")
@@ -115,15 +110,14 @@ def test_redirects_of_metadata_and_of_the_token_endpoint_are_not_followed(stage,
         server.fail("metadata", there, times=3)
         assert "error" in client.fetch(f"{site.url}/{server.port}") and client.challenges.empty()
     client = stage.client(broker=site.broker())
-    site.server.clear_faults()
-    site.resource.clear_faults()
+    site.server.faults.clear()
+    site.resource.faults.clear()
     site.server.fail("/token", there, times=1)
     call = started(client, site.url)
     _, shown = log_in(client)
     assert "error" in client.wait(call[0]) and shown.status == 400
     assert len(site.token_requests()) == 1 and set(site.sent_tokens()) == {None}
-    client = stage.client(broker=site.broker())
-    logged_in(client, site)
+    client = site.logged_in()
     site.server.revoke_access()
     site.server.fail("/token", there, times=1)
     assert "error" in client.fetch(site.url)
@@ -133,12 +127,9 @@ def test_redirects_of_metadata_and_of_the_token_endpoint_are_not_followed(stage,
 def test_the_secret_of_the_client_goes_to_the_token_endpoint_only(stage, site):
     secret = stage.secret(site.server)
     site.server.client("confidential", secret)
-    path = stage.folder / "client-secret"
-    path.write_text(secret + "\n")
-    path.chmod(0o600)
+    path = private(stage.folder / "client-secret", secret + "\n")
     site.options |= {"client-id": "confidential", "client-secret-file": str(path)}
-    client = stage.client(broker=site.broker())
-    logged_in(client, site)
+    client = site.logged_in()
     with_secret = {request.path for request in site.server.requests if request.authorization}
     assert with_secret == {"/tenant/token"}
     other = stranger(stage)
@@ -167,8 +158,7 @@ def test_no_access_token_for_a_server_at_the_origin_of_the_resource(stage):
     site.server.endpoint = lambda name: f"{site.server.issuer}/{name}"
     site.options["issuer"] = site.server.issuer
     site.stage.servers.remove(site.server)
-    client = stage.client(broker=site.broker())
-    logged_in(client, site)
+    client = site.logged_in()
     site.server.revoke_access()
     assert client.fetch(site.url)["result"]["status"] == 200
     for request in site.resource.requests:
@@ -201,7 +191,6 @@ def test_another_name_is_refused_at_the_listener(site, client, form):
 
 
 def exchange(port, data, seconds=10):
-    """Sends bytes to the listener; returns what it answers until it closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as wire:
         received = b""
         with contextlib.suppress(OSError):
@@ -296,29 +285,20 @@ LOCK = ("gdbus", "call", "--session", "--dest", "org.freedesktop.secrets", "--ob
         "--method", "org.freedesktop.Secret.Service.Lock", "['/org/freedesktop/secrets/collection/login']")
 
 
-def private(path, text):
-    path.write_text(text)
-    path.chmod(0o600)
-    return path
+RELEASED = f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))} 127.0.0.1"]\n'
 
 
 def printed(broker, url):
-    """Runs `watchword token`; returns its exit code and output."""
     command = [program("watchword"), "token", "--socket", broker.socket, url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     return done.returncode, done.stdout, done.stderr
 
 
-def released():
-    return f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))} 127.0.0.1"]\n'
-
-
 # The secrets of the broker
 
 def test_the_secret_of_a_new_issuer_is_not_sent_to_the_old_one(stage, site, gnome):
-    broker = site.broker(environment=gnome.for_broker)
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in(environment=gnome.for_broker)
+    broker = stage.brokers[-1]
     new = stage.server(AuthorizationServer(issuer_path="/new"))
     secret = stage.secret()
     broker.reload(site.configuration(issuer=new.issuer, **{"client-secret-file": str(private(stage.folder / "secret", secret))}))
@@ -351,16 +331,13 @@ def registry(stage, answer):
         if request.authorization == f"Bearer token-{repository}":
             return response(200, b"ok")
         return response(401, b"", bearer % (server.port, repository))
+
     server = stage.server(handle)
     return server
 
 
 def issue(request):
     return json_answer(200, {"token": "token-" + request.query["scope"].split(":")[1], "expires_in": 300})
-
-
-def with_password(request, _):
-    return issue(request) if request.authorization else json_answer(401, {}, 'WWW-Authenticate: Basic realm="service"')
 
 
 def broker_of(stage, server):
@@ -380,17 +357,10 @@ def test_a_token_service_that_requires_a_token_of_its_own_is_asked_once(stage):
 
 
 def test_a_sandboxed_program_does_not_choose_the_account_at_a_token_service(stage):
-    def answer(request, _):
-        return issue(request) if request.authorization else json_answer(200, {"token": "anonymous"})
-
-    server = registry(stage, answer)
+    server = registry(stage, lambda request, _: issue(request) if request.authorization else json_answer(200, {"token": "anonymous"}))
     broker = broker_of(stage, server)
-    agent = Consenter(broker.socket, allow="session")
-    stage.clients.append(agent)
-    confined = stage.sandbox(broker)
-    confined.call("initialize", {
-        "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
-    confined.send({"id": 99, "method": "fetch/run", "params": {"url": server.url + "/v2/a"}})
+    agent = stage.consenter(broker, allow="session")
+    confined = fetching(stage, broker, server.url + "/v2/a")
     while (message := confined.read()).get("id") != 99:
         space = message.get("params", {}).get("protectionSpace", {})
         assert message.get("method") != "auth/challenge" or space["authenticationMethod"] == "bearer", message
@@ -399,7 +369,8 @@ def test_a_sandboxed_program_does_not_choose_the_account_at_a_token_service(stag
 
 
 def test_a_login_at_a_token_service_goes_on_if_the_first_program_exits(stage):
-    server = registry(stage, with_password)
+    server = registry(stage, lambda request, _: issue(request) if request.authorization else json_answer(
+        401, {}, 'WWW-Authenticate: Basic realm="service"'))
     broker = broker_of(stage, server)
     first, second = stage.client(broker=broker), stage.client(broker=broker)
     started(first, server.url + "/v2/a")
@@ -413,18 +384,21 @@ def test_a_login_at_a_token_service_goes_on_if_the_first_program_exits(stage):
 
 
 def test_the_token_of_a_registry_needs_its_challenge(stage):
-    broker = stage.configured(released() + '[oauth."http://127.0.0.1:4"]\nflow = "registry"\nissuer = "http://127.0.0.1:5"\n')
+    broker = stage.configured(RELEASED + '[oauth."http://127.0.0.1:4"]\nflow = "registry"\nissuer = "http://127.0.0.1:5"\n')
     code, output, error = printed(broker, "http://127.0.0.1:4/v2/x")
     assert (code, output) == (1, "") and "log in with: watchword fetch http://127.0.0.1:4/v2/x" in error
 
 
 # Programs that consent keeps apart
 
+def reply_of(program):
+    return next(message for message in iter(program.read, None) if message.get("id") == 99)
+
+
 def test_a_login_for_one_sandboxed_program_is_not_for_another(stage, site):
     """Each has its own question; the person answers that of the first."""
     broker = site.broker()
-    agent = stage.client(broker=broker)
-    assert "result" in agent.call("agent/register", {"name": "tests"})
+    agent = stage.agent(broker=broker)
     programs = [stage.sandbox(broker, name) for name in ["org.example.Maps", "org.example.Music"]]
     for one in programs:
         one.send({"id": 99, "method": "fetch/run", "params": {"url": site.url}})
@@ -433,13 +407,9 @@ def test_a_login_for_one_sandboxed_program_is_not_for_another(stage, site):
     first = next(one for one in asked if "Maps" in str(one["params"]["requester"]))
     other = next(one for one in asked if one is not first)
     assert tiny_browser.open_login(login_url(first)).status == 200
-    while (reply := programs[0].read()).get("id") != 99:
-        pass
-    assert reply["result"]["status"] == 200
+    assert reply_of(programs[0])["result"]["status"] == 200
     agent.reply(other, {"action": "cancel"})
-    while (reply := programs[1].read()).get("id") != 99:
-        pass
-    assert "error" in reply and len([token for token in site.sent_tokens() if token]) == 1
+    assert "error" in reply_of(programs[1]) and len([token for token in site.sent_tokens() if token]) == 1
 
 
 def test_a_login_ends_when_its_table_is_removed(stage, site):
@@ -454,8 +424,7 @@ def test_a_login_ends_when_its_table_is_removed(stage, site):
 # The keyring
 
 def test_a_locked_keyring_is_no_deleted_login(stage, site, gnome):
-    client = stage.client(broker=site.broker(environment=gnome.for_broker))
-    logged_in(client, site)
+    client = site.logged_in(environment=gnome.for_broker)
     gnome.run(*LOCK)
     site.server.revoke_access()
     assert client.fetch(site.url)["result"]["status"] == 200 and client.challenges.empty()
@@ -495,9 +464,8 @@ def test_forgetting_a_token_leaves_the_other_tables_of_the_host(stage, gnome):
 # The token for other programs
 
 def test_the_same_token_is_printed_until_it_expires(stage, site, gnome):
-    broker = site.broker(text=released(), environment=gnome.for_broker)
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in(text=RELEASED, environment=gnome.for_broker)
+    broker = stage.brokers[-1]
     client.call("session/clear")
     assert len({printed(broker, site.url)[1] for _ in range(3)}) == 1 and len(site.token_requests()) == 2
 
@@ -505,7 +473,7 @@ def test_the_same_token_is_printed_until_it_expires(stage, site, gnome):
 @pytest.mark.parametrize("rest", ["?next=/api", "/other#/api", "/api/../admin", "/api/..%2fadmin"])
 def test_no_token_for_another_path(stage, rest):
     site = Site(stage, at="/api")
-    broker = site.broker(text=released())
+    broker = site.broker(text=RELEASED)
     logged_in(stage.client(broker=broker), site)
     code, output, _ = printed(broker, site.resource.url + rest)
     assert code != 0 and output == ""

@@ -10,16 +10,17 @@ import time
 
 import pytest
 
-from rig import memory, tiny_browser
+from rig import tiny_browser
 from rig.authorization_server import AuthorizationServer, ProtectedResource
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import Client
 from rig.login_sites import (  # noqa: F401
-    Site, client, failure, forgotten, held_login, is_closed, log_in, logged_in, login_url, site, started, statuses)
-from rig.oauth_answers import CLOSE, SILENT, dated, endless, slowly
+    Site, client, failure, fetching, forgotten, held_login, is_asked, is_closed, log_in, logged_in, login_url, site, started, statuses,
+    user)
+from rig.memory import places, remaining
+from rig.oauth_answers import CLOSE, Refusal, dated, endless
 from rig.scripted import ScriptedServer, response
-from rig.subjects import Consenter
 
 
 def test_a_login_in_the_browser_answers_the_challenge(site, client):
@@ -39,11 +40,10 @@ def test_a_login_in_the_browser_answers_the_challenge(site, client):
     assert not site.server.problems and not site.resource.problems
 
 
-def test_a_revoked_token_is_renewed_once_for_all_fetches(site, client):
-    logged_in(client, site)
+def test_a_revoked_token_is_renewed_once_for_all_fetches(site, user):
     site.server.revoke_access()
-    assert statuses(client, started(client, site.url, 8)) == [200] * 8
-    assert len(site.server.requests_to("/token")) == 2 and client.challenges.empty()
+    assert statuses(user, started(user, site.url, 8)) == [200] * 8
+    assert len(site.server.requests_to("/token")) == 2 and user.challenges.empty()
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -58,9 +58,8 @@ def test_a_missing_scope_is_asked_for_together_with_the_others(site, status, cli
 
 
 def test_a_login_is_kept_in_the_keyring(stage, site, gnome):
-    broker = site.broker(environment=gnome.environment)
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in(environment=gnome.environment)
+    broker = stage.brokers[-1]
     listed = client.call("credential/list")["result"]["credentials"]
     kept = [one for one in listed if one["source"] == "keyring"]
     assert [(one["type"], one["persistence"], one["protectionSpace"]["authenticationMethod"]) for one in kept] == [("token", "permanent", "bearer")]
@@ -73,8 +72,7 @@ def test_a_login_is_kept_in_the_keyring(stage, site, gnome):
 
 @pytest.mark.parametrize("by", ["pattern", "keyring", "session"])
 def test_forgetting_a_login_revokes_it(stage, site, gnome, by):
-    client = stage.client(broker=site.broker(environment=gnome.environment))
-    logged_in(client, site)
+    client = site.logged_in(environment=gnome.environment)
     listed = client.call("credential/list")["result"]["credentials"]
     found = {one["source"]: one for one in listed}
     params = {"protectionSpace": found["session"]["protectionSpace"]} if by == "pattern" else {"id": found[by]["id"]}
@@ -110,10 +108,8 @@ def test_discovery_by_the_resource(stage, site):
 
 
 def test_a_program_that_logs_in_itself_gets_the_token(stage, site):
-    text = f'[credentials]\nhand-out = ["{os.path.realpath(sys.executable)} 127.0.0.1"]\n'
-    broker = site.broker(text=text)
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in(text=f'[credentials]\nhand-out = ["{os.path.realpath(sys.executable)} 127.0.0.1"]\n')
+    broker = stage.brokers[-1]
     space = site.space(authenticationMethod="bearer")
     # Not one of the clients that must receive no secret.
     with contextlib.closing(Client(broker.socket)) as other:
@@ -126,9 +122,8 @@ def test_a_program_that_logs_in_itself_gets_the_token(stage, site):
 
 def test_the_helper_prints_a_token_and_renews_it(stage, site, gnome):
     text = f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))} 127.0.0.1"]\n'
-    broker = site.broker(text=text, environment=gnome.environment)
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in(text=text, environment=gnome.environment)
+    broker = stage.brokers[-1]
 
     def printed(*arguments, url=site.url):
         return subprocess.run([program("watchword"), "token", "--socket", broker.socket, *arguments, url], capture_output=True, text=True, timeout=30)
@@ -147,20 +142,19 @@ def test_the_helper_prints_a_token_and_renews_it(stage, site, gnome):
 
 @pytest.mark.parametrize("nonce", [False, True])
 def test_tokens_are_bound_to_a_key_of_the_broker(stage, site, gnome, nonce):
-    site.server.config(dpop="required", expires_in=3600)
+    site.server.config(dpop="required")
     site.resource.config(dpop=True)
     if nonce:
-        site.server.new_dpop_nonce()
-    broker = site.broker(environment=gnome.environment)
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+        site.server.proofs.new_nonce()
+    client = site.logged_in(environment=gnome.environment)
+    broker = stage.brokers[-1]
     assert client.fetch(site.url + "?q=1")["result"]["status"] == 200
     assert {scheme for scheme, token in site.resource.presented if token} == {"DPoP"}
     proofs = [request.header("DPoP") for request in site.resource.requests if request.header("DPoP")]
     assert len(set(proofs)) == len(proofs) >= 2, "each request has a proof of its own"
     if nonce:
-        site.server.new_dpop_nonce()
-        site.resource.new_dpop_nonce()
+        site.server.proofs.new_nonce()
+        site.resource.proofs.new_nonce()
         assert client.fetch(site.url)["result"]["status"] == 200
     # The key is stored with the grant, so that the token can be renewed after a restart.
     assert broker.stop() == 0
@@ -183,9 +177,7 @@ def grants(site):
 
 
 def test_an_hour_later_no_person_is_asked(stage, site, gnome, faults):
-    broker = site.broker(environment={**gnome.for_broker, **faults.environment})
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in(environment={**gnome.for_broker, **faults.environment})
     pass_time(faults, HOUR + 1)
     assert client.fetch(site.url)["result"]["status"] == 200
     assert client.challenges.empty() and grants(site) == ["authorization_code", "refresh_token"]
@@ -194,9 +186,8 @@ def test_an_hour_later_no_person_is_asked(stage, site, gnome, faults):
 
 def test_a_token_in_use_is_renewed_every_hour(stage, site, faults):
     """Also without a keyring: a login in use stays in the session."""
-    broker = site.broker(environment=faults.environment)
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in(environment=faults.environment)
+    broker = stage.brokers[-1]
     for minute in range(5, 70, 5):
         pass_time(faults, 5 * 60)
         result = client.fetch(site.url)["result"]
@@ -207,16 +198,13 @@ def test_a_token_in_use_is_renewed_every_hour(stage, site, faults):
 
 
 def test_without_a_keyring_the_login_ends_with_the_time_of_the_session(stage, site, faults):
-    client = stage.client(broker=site.broker(environment=faults.environment))
-    logged_in(client, site)
+    client = site.logged_in(environment=faults.environment)
     pass_time(faults, HOUR // 2)
     assert forgotten(client, site) and grants(site) == ["authorization_code"]
 
 
 def test_a_revoked_login_is_asked_for_once_an_hour_later(stage, site, gnome, faults):
-    broker = site.broker(environment={**gnome.for_broker, **faults.environment})
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in(environment={**gnome.for_broker, **faults.environment})
     site.server.revoke_all()
     pass_time(faults, HOUR + 1)
     calls = started(client, site.url, count=9)
@@ -225,48 +213,27 @@ def test_a_revoked_login_is_asked_for_once_an_hour_later(stage, site, gnome, fau
     assert client.challenges.empty() and len(site.server.authorizations) == 2
 
 
-def remaining(broker, secret, seconds=30):
-    """Searches the memory after a moment: the broker is still cleaning up when the client receives the end of its fetch."""
-    end = time.monotonic() + seconds
-    while (found := memory.places(broker.process.pid, secret)) and time.monotonic() < end:
-        time.sleep(0.1)
-    return found
-
-
-def test_no_copy_of_the_code_remains_after_the_login(stage, site, client):
-    logged_in(client, site)
+def test_no_copy_of_the_code_remains_after_the_login(stage, site, user):
     form = site.token_requests()[0].form
     assert form["code"] and form["code_verifier"]
     assert remaining(stage.brokers[0], form["code"]) == []
     assert remaining(stage.brokers[0], form["code_verifier"]) == []
 
 
-@pytest.mark.parametrize("method", ["session/clear", "broker/lock"])
-def test_no_copy_of_a_token_remains_after_the_session(stage, site, client, method):
-    logged_in(client, site)
-    tokens = [site.server.access_tokens[0].value, site.server.refresh_tokens[0].value]
-    assert all(memory.places(stage.brokers[0].process.pid, token) for token in tokens), "the scan does not find the tokens"
-    assert "result" in client.call(method, {})
-    assert [remaining(stage.brokers[0], token) for token in tokens] == [[], []]
-    client.call("broker/unlock")
-    assert forgotten(client, site)
-
-
-def test_no_copy_of_a_token_remains_after_the_time_of_the_session(stage, site):
+@pytest.mark.parametrize("how", ["session/clear", "broker/lock", "time", "renewal"])
+def test_no_copy_of_a_token_remains(stage, site, how):
     """Without a keyring, the refresh token belongs to the session, too."""
-    client = stage.client(broker=site.broker(text="[limits]\nsession-idle-s = 1\n"))
-    logged_in(client, site)
+    user = site.logged_in(text="[limits]\nsession-idle-s = 1\n" * (how == "time"))
     tokens = [site.server.access_tokens[0].value, site.server.refresh_tokens[0].value]
+    if how == "renewal":
+        site.server.revoke_access()
+        assert user.fetch(site.url)["result"]["status"] == 200
+    elif how != "time":
+        assert all(places(stage.brokers[0].process.pid, token) for token in tokens), "the scan does not find the tokens"
+        assert "result" in user.call(how, {})
     assert [remaining(stage.brokers[0], token) for token in tokens] == [[], []]
-    assert forgotten(client, site)
-
-
-def test_no_copy_of_a_token_remains_after_its_renewal(stage, site, client):
-    logged_in(client, site)
-    tokens = [site.server.access_tokens[0].value, site.server.refresh_tokens[0].value]
-    site.server.revoke_access()
-    assert client.fetch(site.url)["result"]["status"] == 200
-    assert [remaining(stage.brokers[0], token) for token in tokens] == [[], []]
+    user.call("broker/unlock")
+    assert how == "renewal" or forgotten(user, site)
 
 
 def text_is_plain(text):
@@ -311,7 +278,7 @@ def test_broken_metadata_begins_no_login(stage, name, place):
     # As in the redirects of Microsoft Entra ID (AADSTS).
     ("server_error", "AADSTS50020: no <script>.\r\nTrace ID: 1\r\nTimestamp: 2")])
 def test_an_error_at_the_login_page_ends_the_login(site, client, code, description):
-    site.server.refuse("/authorize", code, description=description)
+    site.server.fail("/authorize", Refusal(code, description))
     call = started(client, site.url)
     _, shown = log_in(client)
     assert shown.status == 400 and b"script" not in shown.body
@@ -322,13 +289,12 @@ def test_an_error_at_the_login_page_ends_the_login(site, client, code, descripti
 
 # Servers that do not answer
 
-
 WAITS = {"/token": "/token", "device": "/token", "/device_authorization": "/device_authorization"}
 
 
 def waits(site, place):
-    """Makes the server of a place silent."""
-    (site.resource if place == "resource" else site.server).fail(WAITS.get(place, "metadata"), SILENT)
+    """Makes the server of a place silent: it keeps the connection open."""
+    (site.resource if place == "resource" else site.server).fail(WAITS.get(place, "metadata"), None)
 
 
 @pytest.mark.parametrize("place", ["metadata", "resource", "/token", "slow"])
@@ -339,7 +305,8 @@ def test_the_time_limit_of_a_fetch_holds(stage, place):
         logged_in(client, site)
         site.server.revoke_access()
     if place == "slow":
-        site.server.fail("metadata", slowly(b"HTTP/1.1 200 X\r\nContent-Length: 100000\r\n\r\n" + b" " * 1000, 0.2))
+        text = b"HTTP/1.1 200 X\r\nContent-Length: 100000\r\n\r\n" + b" " * 1000
+        site.server.fail("metadata", lambda request: (time.sleep(0.2) or bytes([byte]) for byte in text))
     else:
         waits(site, place)
     before = time.monotonic()
@@ -356,7 +323,7 @@ def test_every_wait_ends_with_the_client_and_the_broker(stage, place, end):
     url = None
     if place == "/token":
         call, _, back = held_login(client, site.url)
-        site.server.fail("/token", SILENT)
+        site.server.fail("/token", None)
         threading.Thread(target=tiny_browser.quietly, args=[back.follow], daemon=True).start()
         site.server.wait_for("/token")
     else:
@@ -385,8 +352,7 @@ def test_every_wait_ends_with_the_client_and_the_broker(stage, place, end):
 def test_a_client_is_registered_where_that_is_allowed(stage, site):
     site.options |= {"client-id": None, "register": True}
     site.server.config(registration=True)
-    client = stage.client(broker=site.broker())
-    logged_in(client, site)
+    client = site.logged_in()
     assert site.server.registrations[0]["token_endpoint_auth_method"] == "none" and site.server.authorizations[0]["client_id"].startswith("dyn")
     site.server.revoke_access()
     assert client.fetch(site.url)["result"]["status"] == 200 and len(site.server.registrations) == 1
@@ -398,9 +364,8 @@ def test_a_client_is_registered_where_that_is_allowed(stage, site):
 
 # Refresh tokens
 
-def test_one_renewal_for_fetches_that_need_different_scopes(site, client):
+def test_one_renewal_for_fetches_that_need_different_scopes(site, user):
     """The same refresh token, sent twice, ends the whole login."""
-    logged_in(client, site)
     site.server.revoke_access()
     def answer(request):
         refused = site.resource._answer(request)
@@ -409,14 +374,14 @@ def test_one_renewal_for_fetches_that_need_different_scopes(site, client):
     site.resource.fail("/api/other", answer)
     before = len(site.resource.presented)
     with site.server.held("/token"):
-        calls = [*started(client, site.url), *started(client, site.url + "/other")]
+        calls = [*started(user, site.url), *started(user, site.url + "/other")]
         site.server.wait_for("/token", 2)
         eventually(lambda: len(site.resource.presented) == before + 2, "both fetches are refused")
-        client.call("server/status")
-    eventually(lambda: all(call in client.replies for call in calls) or not client.challenges.empty(), "replies or a question")
+        user.call("server/status")
+    eventually(lambda: all(call in user.replies for call in calls) or not user.challenges.empty(), "replies or a question")
     sent = [request.form.get("refresh_token") for request in site.token_requests()[1:]]
     assert len(sent) == len(set(sent)), "one refresh token was sent twice"
-    assert client.challenges.empty()
+    assert user.challenges.empty()
 
 
 @pytest.mark.parametrize("grant", ["authorization_code", "refresh_token"])
@@ -431,7 +396,7 @@ def test_a_token_request_is_not_repeated_if_the_connection_ends(site, client, gr
     call = started(client, site.url)
     if grant == "authorization_code":
         log_in(client)
-    eventually(lambda: call[0] in client.replies or not client.challenges.empty(), "a reply or a question")
+    is_asked(client, call[0])
     assert len(site.token_requests()) - before == 1
 
 
@@ -444,9 +409,7 @@ def test_an_issuer_with_https_has_no_endpoint_with_http_on_this_machine(stage, c
     client = stage.client(broker=site.broker("--ca-file", str(certificates / "ca.pem")))
     other = stage.server(ScriptedServer(lambda request: response(400)))
     site.server.config(metadata={name: other.url + "/x"})
-    call = client.start("fetch/run", {"url": site.url})
-    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
-    if not client.challenges.empty():
+    if forgotten(client, site):
         tiny_browser.open_login(login_url(client.challenges.get()), authority=str(certificates / "ca.pem"))
     assert other.connections == 0
 
@@ -454,19 +417,14 @@ def test_an_issuer_with_https_has_no_endpoint_with_http_on_this_machine(stage, c
 def test_a_resource_with_https_names_no_issuer_with_http_on_this_machine(stage, certificates):
     site = Site(stage, resource=lambda server: ProtectedResource(server, certificates), issuer=None)
     client = stage.client(broker=site.broker("--ca-file", str(certificates / "ca.pem")))
-    call = client.start("fetch/run", {"url": site.url})
-    eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
-    assert not site.server.requests and client.challenges.empty(), client.replies
+    assert not forgotten(client, site) and not site.server.requests, client.replies
 
 
 @pytest.mark.parametrize("method", ["session/clear", "broker/lock"])
 def test_a_login_that_began_before_the_session_ended_is_not_stored(site, client, method):
     call, challenge, back = held_login(client, site.url)
     assert "result" in client.call(method)
-    try:
-        back.follow()
-    except OSError:
-        pass
+    tiny_browser.quietly(back.follow)
     eventually(lambda: call in client.replies, "the fetch ends")
     if method == "broker/lock":
         client.call("broker/unlock")
@@ -475,8 +433,7 @@ def test_a_login_that_began_before_the_session_ended_is_not_stored(site, client,
 
 
 def test_a_login_that_was_deleted_from_the_keyring_is_forgotten(stage, site, gnome):
-    client = stage.client(broker=site.broker(environment=gnome.for_broker))
-    logged_in(client, site)
+    client = site.logged_in(environment=gnome.for_broker)
     gnome.delete()
     site.server.revoke_access()
     assert forgotten(client, site)
@@ -487,8 +444,7 @@ def test_a_login_that_was_deleted_from_the_keyring_is_forgotten(stage, site, gno
 def test_a_grant_of_others_is_not_for_a_sandboxed_program(stage, site, length):
     """Without a consent, its fetches neither get the token nor renew it."""
     broker = site.broker()
-    agent = Consenter(broker.socket)
-    stage.clients.append(agent)
+    agent = stage.consenter(broker)
     logged_in(stage.client(broker=broker), site)
     confined = stage.sandbox(broker)
     for _ in range(length):
@@ -498,10 +454,7 @@ def test_a_grant_of_others_is_not_for_a_sandboxed_program(stage, site, length):
 
 def test_a_sandboxed_program_does_not_show_a_login(stage, site):
     """Only an agent does, because others would then use the account that the program has chosen."""
-    confined = stage.sandbox(site.broker())
-    confined.call("initialize", {
-        "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
-    confined.send({"id": 99, "method": "fetch/run", "params": {"url": site.url}})
+    confined = fetching(stage, site.broker(), site.url)
     while (challenge := confined.read()).get("method") != "auth/challenge":
         assert challenge.get("id") != 99, challenge
     assert "login" not in challenge["params"] and challenge["params"]["accepts"] == ["token"]

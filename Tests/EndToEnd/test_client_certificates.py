@@ -11,25 +11,22 @@ import pytest
 
 from rig import tls
 from rig.bodies import eventually
+from rig.client import trust_answer
 from rig.forwarding import ForwardProxy
 from rig.keyring import heard
 from rig.terminal import Shell
 from rig.tls import PASSPHRASE, BreakingOff, TlsServer
 
 
-def shown(certificates, certificate="client.pem", key="client.key", **more):
-    credential = {"type": "certificate", "certificate": str(certificates / certificate), **more}
-    if key:
-        credential["privateKey"] = str(certificates / key)
-    return {"action": "credential", "credential": credential}
+def shown(certificates, *files):
+    return {"action": "credential", "credential": certificates.credential(*files)}
 
 
 def asking(stage, broker, reply, mode="classic"):
-    asked = []
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or reply(challenge), broker=broker)
-    client.takes["auth/canAuthenticate"] = lambda asked: client.reply(asked, {"answer": True})
+    client = stage.client(answer=reply, broker=broker)
+    client.takes["auth/canAuthenticate"] = lambda question: client.reply(question, {"answer": True})
     assert "result" in client.call("auth/subscribe", {"mode": mode, "asksCanAuthenticate": mode == "classic"})
-    return client, asked
+    return client, client.asked
 
 
 @pytest.fixture
@@ -115,7 +112,7 @@ def test_no_client_chooses_what_the_broker_loads(stage, broker, certificates, tl
     {"certificate": "client.p12", "key": None, "passphrase": PASSPHRASE}], ids=["key", "locked", "both", "p12"])
 def test_a_key_that_others_can_read_is_not_used(stage, broker, certificates, tls_server, tmp_path, form):
     server = tls_server(client_authority=certificates / "ca.pem")
-    credential = shown(certificates, **form)["credential"]
+    credential = certificates.credential(**form)
     name = "privateKey" if "privateKey" in credential else "certificate"
     file = tmp_path / "copy"
     file.write_bytes(pathlib.Path(credential[name]).read_bytes())
@@ -171,14 +168,14 @@ def test_certificates_through_a_tunnel(stage, broker, certificates, tls_server, 
     tunnel = {"url": stage.server(ForwardProxy()).url}
 
     def fetch(client, name=None):
-        own = {"tls": {"certificate": shown(certificates, f"{name}.pem", f"{name}.key")["credential"]}} if name else {}
+        own = {"tls": {"certificate": certificates.credential(f"{name}.pem", f"{name}.key")}} if name else {}
         return client.fetch(server.url, proxy=tunnel, **own)
 
     reply = fetch(stage.client(broker=broker), "stranger")
     assert reply["error"]["data"]["kind"] == "clientCertificateRejected" and not server.requests
     assert fetch(stage.client(broker=broker), "other-client")["result"]["status"] == 200
     assert list(server.peers.values()) == ["Bob Client"]
-    client, asked = asking(stage, broker, lambda challenge: shown(certificates))
+    client, asked = asking(stage, broker, shown(certificates))
     assert fetch(client)["result"]["status"] == 200 and len(asked) == 1
     assert "Alice Client" in server.peers.values()
 
@@ -191,7 +188,7 @@ def test_a_post_is_sent_once_however_the_connection_ends(stage, certificates, pr
     broker, options = stage.broker("--ca-file", str(certificates / "ca.pem")), {"auth": {"interaction": "none"}}
     client = stage.client(broker=broker)
     if way == "own certificate":
-        options["tls"] = {"certificate": shown(certificates)["credential"]}
+        options["tls"] = {"certificate": certificates.credential()}
     elif way != "no respondent":
         names = iter([("client.pem", "client.key"), ("other-client.pem", "other-client.key")])
         answer = {"action": "continue"}
@@ -257,7 +254,7 @@ class Resuming(TlsServer):
 @pytest.mark.parametrize("protocol", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_rule_l3_no_tls_session_of_an_identity_is_resumed(stage, broker, certificates, protocol):
     server = stage.server(Resuming(certificates, client_authority=certificates / "ca.pem", minimum=protocol, maximum=protocol))
-    own = shown(certificates)["credential"]
+    own = certificates.credential()
     client = stage.client(broker=broker)
     for _ in range(3):
         assert client.fetch(server.url, tls={"certificate": own})["result"]["status"] == 200
@@ -274,17 +271,11 @@ def test_rule_l3_no_tls_session_of_an_identity_is_resumed(stage, broker, certifi
     assert server.resumed[3:] == [False, True]
 
 
-def trust(challenge, persistence):
-    leaf = challenge["protectionSpace"]["serverTrust"]["chain"][0]
-    return {"action": "credential", "credential": {"type": "trust", "spkiSha256": leaf["spkiSha256"], "persistence": persistence}}
-
-
 def asked_client(stage, broker, reply):
     """A client that is asked about connections, and its challenges."""
-    asked = []
-    client = stage.client(broker=broker, answer=lambda challenge: asked.append(challenge) or reply(challenge))
+    client = stage.client(broker=broker, answer=reply)
     assert "result" in client.call("auth/subscribe", {"mode": "everything"})
-    return client, asked
+    return client, client.asked
 
 
 def listed(client, server=None):
@@ -301,7 +292,7 @@ def space(server, method):
 @pytest.mark.parametrize("persistence", ["forSession", "permanent"])
 def test_a_forgotten_exception_is_asked_about_again(stage, broker, tls_server, persistence):
     server, other = tls_server("self-signed"), tls_server("expired")
-    client, asked = asked_client(stage, broker, lambda challenge: trust(challenge, persistence))
+    client, asked = asked_client(stage, broker, lambda challenge: trust_answer(challenge, persistence))
     for one in [server, other, server]:
         assert client.fetch(one.url)["result"]["status"] == 200
     assert len(asked) == 2
@@ -328,7 +319,7 @@ def test_the_command_shows_and_forgets_them(stage, broker, tls_server):
     server, other, password, token = tls_server("self-signed"), tls_server("expired"), stage.secret(), stage.secret()
     shell = Shell(broker)
     client, asked = asked_client(
-        stage, broker, lambda challenge: trust(challenge, "forSession" if len(asked) == 1 else "permanent"))
+        stage, broker, lambda challenge: trust_answer(challenge, "forSession" if len(asked) == 1 else "permanent"))
     for one in [server, other]:
         assert client.fetch(one.url)["result"]["status"] == 200
     for credential in [
@@ -361,7 +352,7 @@ def problems(asked):
 
 def test_a_permanent_exception_survives_the_broker_and_a_changed_key_is_asked_about(stage, broker, tls_server):
     server = tls_server("self-signed", first=True)
-    client, asked = asked_client(stage, broker, lambda challenge: trust(challenge, "permanent"))
+    client, asked = asked_client(stage, broker, lambda challenge: trust_answer(challenge, "permanent"))
     assert client.fetch(server.url)["result"]["status"] == 200 and problems(asked) == [["selfSigned"]]
     known = broker.home / ".local" / "state" / "watchword" / "known-certificates"
     eventually(known.exists, "the exception was not written")
@@ -385,7 +376,7 @@ def test_a_permanent_exception_survives_the_broker_and_a_changed_key_is_asked_ab
 
 def test_an_exception_that_stays_in_its_file_is_not_reported_as_forgotten(stage, broker, tls_server):
     server = tls_server("self-signed", first=True)
-    client, _ = asked_client(stage, broker, lambda challenge: trust(challenge, "permanent"))
+    client, _ = asked_client(stage, broker, lambda challenge: trust_answer(challenge, "permanent"))
     assert client.fetch(server.url)["result"]["status"] == 200
     known = broker.home / ".local" / "state" / "watchword" / "known-certificates"
     eventually(known.exists, "it is not written down")

@@ -35,8 +35,7 @@ def test_the_script_fetches_from_nginx(language, stage, nginx, account, login):
 
 def test_a_wrong_password_is_asked_about_again_and_ends(language, site, login):
     """Scripts that cannot ask anyone cancel; the others give the same answer again, which is not sent again."""
-    done = language.run(site.url + "/page", site.broker_path, login("bob", "wrong"))
-    assert b"staff page" not in done.stdout
+    assert b"staff page" not in language.run(site.url + "/page", site.broker_path, login("bob", "wrong")).stdout
     assert [sent for _, _, sent in site.seen if sent] == [basic("bob", "wrong")]
 
 

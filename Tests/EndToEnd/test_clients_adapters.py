@@ -27,7 +27,6 @@ from watchword.requests_adapter import WatchwordAdapter  # noqa: E402
 from watchword import requests_adapter  # noqa: E402
 
 
-
 def mounted(site, answer=None, **params):
     session = requests.Session()
     session.trust_env = False
@@ -118,8 +117,7 @@ def test_requests_credentials_go_to_the_broker_and_not_into_a_header(site):
         page = session.get(site.url + "/page", auth=("bob", site.password))
         assert page.ok and page.watchword["auth"] == {"authenticationMethod": "httpBasic", "source": "explicit", "user": "bob"}
         assert [user for _, _, user in site.seen] == [None, None, site.right]
-        url = site.url.replace("//", f"//bob:{site.password}@")
-        assert session.get(url + "/echo").ok
+        assert session.get(site.url.replace("//", f"//bob:{site.password}@") + "/echo").ok
 
 
 def test_errors_have_the_types_of_requests(site, session, tmp_path):

@@ -13,6 +13,7 @@ from rig.bodies import eventually
 from rig.clients import CLIENTS, LARGE, login, site  # noqa: F401
 from rig.languages import built
 from rig.scripted import response
+from rig.servers import executable
 from rig.terminal import Terminal
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
@@ -166,8 +167,7 @@ def test_the_shell_shows_the_whole_host(bash):
     challenge = {"accepts": ["password"], "url": f"https://{host}/", "protectionSpace": {
         "protocol": "https", "host": host, "port": 443, "realm": "Staff"}}
     terminal = bash(f"watchword_answer <<<'{json.dumps(challenge)}'")
-    terminal.expect(f"https://{host}:443 asks for a login; it says: Staff")
-    terminal.type("bob\n\n")
+    terminal.answer({f"https://{host}:443 asks for a login; it says: Staff": "bob\n"})
     assert terminal.end() == 0
 
 
@@ -195,11 +195,8 @@ def test_no_secret_is_an_argument_of_a_program_of_the_shell(bash, site, tmp_path
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in ("jq", "socat", "cat"):
-        (tools / name).write_text(
-            f"#!/bin/bash\nprintf '%s\\0' \"$0\" \"$@\" >>{tmp_path}/arguments\nexec /usr/bin/{name} \"$@\"\n")
-        (tools / name).chmod(0o755)
-    url = site.url.replace("://", f"://alice:{site.password}@")
-    (tmp_path / "url").write_text(url + "/page\n")
+        executable(tools / name, f"#!/bin/bash\nprintf '%s\\0' \"$0\" \"$@\" >>{tmp_path}/arguments\nexec /usr/bin/{name} \"$@\"\n")
+    (tmp_path / "url").write_text(site.url.replace("://", f"://alice:{site.password}@") + "/page\n")
     terminal = bash(f"""PATH={tools}:$PATH; watchword_answer() {{ watchword_credential <{tmp_path}/login; }}
         read -r url <{tmp_path}/url; watchword_fetch "$url"; echo code $?""")
     terminal.expect("code 0")

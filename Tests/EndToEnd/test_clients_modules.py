@@ -438,13 +438,12 @@ def test_the_declarations_have_the_members_of_the_protocol(tmp_path):
 # Versions and documentation
 
 def test_the_clients_have_the_version_of_the_product(site):
-    version = re.search(r'current = "(.*)"', (ROOT / "Sources/WatchwordProtocol/Version.swift").read_text()).group(1)
     script = "console.log((await import('./watchword.mjs')).version)"
     done = subprocess.run(["node", "--input-type=module", "-e", script], cwd=CLIENTS / "node", capture_output=True, text=True, check=True)
     with Watchword(path=site.broker_path) as broker:
-        assert {watchword.__version__, done.stdout.strip(), broker.call("server/status")["version"]} == {version}
+        assert {watchword.__version__, done.stdout.strip(), broker.call("server/status")["version"]} == {VERSION}
     for folder in ("python", "node"):
-        places = [path for path in (CLIENTS / folder).rglob("*") if path.is_file() and path.suffix != ".pyc" and version in path.read_text()]
+        places = [path for path in (CLIENTS / folder).rglob("*") if path.is_file() and path.suffix != ".pyc" and VERSION in path.read_text()]
         assert len(places) == 1, places
 
 

@@ -26,8 +26,7 @@ LATE = 1.0
 
 @pytest.fixture
 def broker(stage, faults):
-    broker = stage.broker("--challenge-deadline-ms", str(int(DEADLINE * 1000)), environment=faults.environment)
-    yield broker
+    yield stage.broker("--challenge-deadline-ms", str(int(DEADLINE * 1000)), environment=faults.environment)
     assert faults["wall_timers"] == 0, "a kernel timer of the broker uses the wall clock"
 
 
@@ -220,14 +219,13 @@ def test_a_question_that_was_open_before_suspension_times_out(stage, faults):
 
 def test_the_session_ends_when_the_machine_is_suspended(stage, faults, broker):
     server, password = stage.protected()
-    asked = []
-    client = stage.client(broker=broker, answer=lambda challenge: asked.append(challenge) or password_answer("bob", password))
+    client = stage.client(broker=broker, answer=password_answer("bob", password))
     for _ in range(2):
         assert client.fetch(server.url)["result"]["status"] == 200
     faults.sleep(30)
     before = len(server.requests)
     assert client.fetch(server.url)["result"]["status"] == 200
-    assert len(asked) == 2 and server.authorizations[before] is None
+    assert len(client.asked) == 2 and server.authorizations[before] is None
     found = audit.wait_for(lambda: [event for event in audit.events(broker) if event["kind"] == "sessionCleared"])
     assert [event["reason"] for event in found] == ["the machine was suspended"]
 

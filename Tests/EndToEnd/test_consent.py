@@ -1,9 +1,7 @@
 """Which programs use stored credentials, and with whose consent (SECURITY-RULES G1 to G10)."""
 import json
 import os
-import pathlib
 import shutil
-import signal
 import socket
 import stat
 import subprocess
@@ -14,7 +12,7 @@ from rig import audit, schemas
 from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import basic_server
-from rig.subjects import AS_NOBODY, Consenter, Relay, home_of_nobody
+from rig.subjects import AS_NOBODY, Relay, home_of_nobody
 from rig.terminal import Shell
 
 ASK = '[sharing]\nsession = "ask"\n'
@@ -30,8 +28,7 @@ class Desk:
     def __init__(self, stage, broker):
         self.stage, self.broker = stage, broker
         self.server, self.password = stage.protected()
-        self.agent = Consenter(broker.socket)
-        stage.clients.append(self.agent)
+        self.agent = stage.consenter(broker)
         self.shell = Shell(broker)
         self.keep()
 
@@ -47,13 +44,6 @@ class Desk:
 
     def close(self):
         schemas.check_messages(self.agent.messages)
-
-
-def reload_with(broker, text):
-    pathlib.Path(broker.options[broker.options.index("--config") + 1]).write_text(text)
-    count = broker.log.count("configuration reloaded")
-    broker.process.send_signal(signal.SIGHUP)
-    eventually(lambda: broker.log.count("configuration reloaded") > count, lambda: broker.log[-1000:])
 
 
 def test_always_is_asked_once_and_stored(desk, stage):
@@ -76,8 +66,7 @@ def test_a_permanent_grant_outlives_the_broker_and_ends_when_it_is_revoked(desk,
     assert desk.fetch().returncode == 0
     desk.broker.stop()
     desk.broker.start()
-    desk.agent = Consenter(desk.broker.socket)
-    stage.clients.append(desk.agent)
+    desk.agent = stage.consenter(desk.broker)
     desk.keep()
     assert desk.fetch().returncode == 0 and desk.agent.asked == []
     identifier = json.loads(desk.shell.run("grants", "list", "--json").stdout)["grants"][0]["id"]
@@ -200,11 +189,11 @@ def test_a_reload_that_tightens_the_rule_takes_effect_at_once(stage):
     """The same applies to a reload that loosens the rule. Decisions made under another rule are forgotten."""
     desk = Desk(stage, stage.configured(""))
     assert desk.fetch().returncode == 0 and desk.logins == 1 and desk.agent.asked == []
-    reload_with(desk.broker, ASK)
+    desk.broker.reload(ASK)
     assert desk.agent.call("credential/list")["result"]["credentials"] == []
     desk.keep()
     desk.agent.allow = "no"
     assert desk.fetch().returncode != 0 and desk.logins == 1 and len(desk.agent.asked) == 1
-    reload_with(desk.broker, "")
+    desk.broker.reload("")
     desk.keep()
     assert desk.fetch().returncode == 0 and desk.logins == 2 and len(desk.agent.asked) == 1

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from rig import audit
-from rig.subjects import Consenter
+from rig.servers import executable
 from rig.terminal import Shell
 from test_consent import ASK, Desk
 
@@ -75,8 +75,7 @@ def report(folder):
 
 def written(path, interpreter=PYTHON):
     path.parent.mkdir(exist_ok=True)
-    path.write_text(FETCH[interpreter])
-    path.chmod(0o755)
+    executable(path, FETCH[interpreter])
     return path
 
 
@@ -109,8 +108,7 @@ def test_a_grant_to_a_script_outlives_the_broker(desk, stage, report):
     run(desk, PYTHON, report)
     desk.broker.stop()
     desk.broker.start()
-    desk.agent = Consenter(desk.broker.socket, "no")
-    stage.clients.append(desk.agent)
+    desk.agent = stage.consenter(desk.broker, "no")
     desk.keep()
     run(desk, PYTHON, report)
     assert desk.agent.asked == []
@@ -186,17 +184,8 @@ def test_rule_i7_a_symbolic_link_counts_only_if_others_cannot_change_it(desk, re
 def test_rule_g7_a_command_line_that_changes_after_the_connection_ends_the_grants(desk, folder, report):
     run(desk, PYTHON, report)
     path = folder / "changing"
-    path.write_text(REWRITE + textwrap.dedent("""
-        import json, socket, sys
-        wire = socket.socket(socket.AF_UNIX)
-        wire.connect(sys.argv[1])
-        wire.sendall(b'{"jsonrpc":"2.0","id":0,"method":"ping"}\\n')
-        lines = wire.makefile()
-        lines.readline()
-        rewrite(b"python3\\0%s\\0" % sys.argv[3].encode())
-        wire.sendall(b'{"jsonrpc":"2.0","id":1,"method":"fetch/run","params":{"url":"%s"}}\\n' % sys.argv[2].encode())
-        print(json.loads(lines.readline())["result"]["status"])
-    """))
+    connected, changing = "replies.readline()\n", "rewrite(b'python3\\0%s\\0' % sys.argv[3].encode())\n"
+    path.write_text(REWRITE + FETCH[PYTHON].replace(connected, connected + changing))
     done = subprocess.run([PYTHON, path, desk.broker.socket, desk.server.url, report], capture_output=True, timeout=30)
     assert done.stdout == b"200\n", done
     assert len(desk.agent.asked) == 2 and is_unidentified(desk.agent.asked[1]) and "script" not in desk.agent.asked[1]["subject"]

@@ -14,7 +14,7 @@ from rig import memory
 from rig.bodies import eventually
 from rig.broker import program
 from rig.scripted import response
-from rig.servers import free_port
+from rig.servers import free_port, private, written
 from rig.terminal import Shell
 
 
@@ -75,16 +75,10 @@ def test_a_socket_that_cannot_be_made(alone, prepare, words, found):
 
 
 def test_a_configuration_with_a_mistake(alone):
-    folder = os.path.join(alone["HOME"], ".config/watchword")
-    os.makedirs(folder)
-    path = os.path.join(folder, "config.toml")
-    with open(path, "w") as file:
-        file.write("[fetch]\nalow = []\n")
-    os.chmod(path, 0o600)
+    path = private(written(alone["HOME"], {".config/watchword/config.toml": ""}) / ".config/watchword/config.toml", "[fetch]\nalow = []\n")
     code, found = findings(alone)
     assert code == 1 and "alow" in found["Configuration"]["text"]
-    with open(path, "w") as file:
-        file.write('[proxy]\nurl = "http://proxy.example:3128"\n')
+    path.write_text('[proxy]\nurl = "http://proxy.example:3128"\n')
     code, found = findings(alone)
     assert code == 0 and found["Configuration"]["text"] == f"{path} is valid."
 
@@ -99,9 +93,7 @@ def test_a_proxy_that_the_configuration_names(stage):
 
 def test_the_choice_of_upstream_proxies(stage):
     rules = '[[proxy.rule]]\nhosts = ["a.test"]\nuse = ["http://127.0.0.1:1"]\n'
-    script = stage.folder / "proxy.pac"
-    script.write_text("function FindProxyForURL() { return 'DIRECT'; }")
-    script.chmod(0o600)
+    script = private(stage.folder / "proxy.pac", "function FindProxyForURL() { return 'DIRECT'; }")
     broker = stage.configured(f'[proxy]\npac = "file://{script}"\n{rules}')
     code, found = findings(Shell(broker).environment)
     assert code == 0 and found["Upstream proxies"]["text"].startswith("The broker uses 1 rule and the PAC file file:///")
@@ -112,16 +104,13 @@ def test_the_choice_of_upstream_proxies(stage):
     assert found["Upstream proxies"]["text"] == "http://127.0.0.1:1 could not be reached lately."
 
 
-def test_a_pac_file_by_plain_http(stage):
+def test_a_pac_file_by_plain_http_and_one_that_cannot_be_used(stage):
     server = stage.server(lambda request: response(200, b"function FindProxyForURL() { return 'DIRECT'; }"))
     # Linux connects to this machine, although this is not one of its addresses.
     broker = stage.configured(f'[proxy]\npac = "http://0.0.0.0:{server.port}/p?token=secret"\n')
     code, found = findings(Shell(broker).environment)
     assert (code, found["Upstream proxies"]["verdict"]) == (0, "doubtful")
     assert found["Upstream proxies"]["text"].startswith(f"http://0.0.0.0:{server.port}/p is fetched by http")
-
-
-def test_a_pac_file_that_cannot_be_used(stage):
     broker = stage.configured('[proxy]\npac = "file:///nonexistent/proxy.pac"\n')
     assert "error" in stage.client(broker=broker).fetch("http://a.test/")
     code, found = findings(Shell(broker).environment)
@@ -167,20 +156,16 @@ def test_for_people_it_is_lines_and_for_terminals_coloured(stage):
 def test_fronts_that_listen_and_one_that_cannot(stage):
     port = free_port()
     for problem in [False, True]:
-        with contextlib.ExitStack() as stack:
-            if problem:
-                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        with socket.create_server(("127.0.0.1", port)) if problem else contextlib.nullcontext():
             broker = stage.configured(f'[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["h.example"]\n')
             shell = Shell(broker)
             code, found = findings(shell.environment)
-            status = subprocess.run(
-                [program("watchword"), "front", "status"], env=shell.environment, capture_output=True, text=True, timeout=60)
-            assert f"127.0.0.1:{port}" in status.stdout
+            status = shell.run("front", "status")
+            assert f"127.0.0.1:{port}".encode() in status.stdout and (code, status.returncode) == (problem, problem)
             if problem:
-                assert (code, found["Fronts"]["verdict"], status.returncode) == (1, "bad", 1)
-                assert "Address already in use" in found["Fronts"]["text"] and "Address already in use" in status.stderr
+                assert found["Fronts"]["verdict"] == "bad"
+                assert "Address already in use" in found["Fronts"]["text"] and b"Address already in use" in status.stderr
             else:
-                assert (code, status.returncode) == (0, 0)
                 assert found["Fronts"]["text"] == '1 front, without an upstream proxy; see "watchword front status".'
             assert broker.stop() == 0
 
@@ -202,19 +187,16 @@ class Desk:
         self.secret = stage.secret()
         self.write()
 
-    def write(self, text=None, mode=0o600):
+    def write(self, mode=0o600):
         self.file.unlink(missing_ok=True)
-        self.file.write_text(f"{self.secret}\n" if text is None else text)
-        self.file.chmod(mode)
+        private(self.file, f"{self.secret}\n", mode)
 
-    def check(self, text, home=None):
-        path = self.stage.folder / "checked.toml"
-        path.write_text(text)
-        path.chmod(0o600)
-        environment = {**os.environ, "HOME": str(home or self.stage.folder)}
-        done = subprocess.run([program("watchword"), "config", "check", str(path)], env=environment, capture_output=True, text=True, timeout=30)
+    def check(self, text, *options):
+        path = private(self.stage.folder / "checked.toml", text)
+        environment = {**os.environ, "HOME": str(self.stage.folder)}
+        done = subprocess.run([program("watchword"), "config", "check", *options, str(path)], env=environment, capture_output=True, text=True, timeout=30)
         assert self.secret not in done.stdout + done.stderr
-        return done.returncode, done.stdout + done.stderr, path
+        return done.returncode, done.stdout + done.stderr
 
     def reload(self, broker, text=None):
         """Returns the log since then."""
@@ -235,9 +217,13 @@ def desk(stage):
     return Desk(stage)
 
 
-def test_config_check_accepts_tables_and_their_secrets(desk):
-    assert desk.check(table(desk.file)) == (0, f"{desk.stage.folder}/checked.toml: valid\n", desk.stage.folder / "checked.toml")
+def test_config_check_reads_tables_and_their_secrets(desk):
+    assert desk.check(table(desk.file)) == (0, f"{desk.stage.folder}/checked.toml: valid\n")
     assert desk.check(table("~/client.secret"))[0] == 0
+    desk.write(mode=0o640)
+    code, text = desk.check(table(desk.file), "--json")
+    found = json.loads(text)
+    assert code == 1 and not found["inOrder"] and KEY in found["lines"][1] and len(found["lines"]) == 2
 
 
 def test_a_broker_starts_without_a_secret_and_says_why(desk):
@@ -247,8 +233,7 @@ def test_a_broker_starts_without_a_secret_and_says_why(desk):
     assert broker.log.count(NOT_USED) == 1 and f"line 4: {KEY}: other users have access" in broker.log
     client = desk.stage.client(broker=broker)
     assert client.fetch("http://denied.example/")["error"]["data"]["kind"] == "denied"
-    server = desk.stage.server(lambda request: response(200, b"here"))
-    assert client.fetch(server.url)["result"]["status"] == 200
+    assert client.fetch(desk.stage.server(lambda request: response(200, b"here")).url)["result"]["status"] == 200
 
 
 def test_a_reload_reads_the_secret_again(desk):
@@ -272,11 +257,3 @@ def test_the_secret_is_wiped_when_its_table_is_removed(desk):
     assert len(memory.places(pid, desk.secret)) == 1, "the secret is not in protected memory only"
     desk.reload(broker, "")
     eventually(lambda: not memory.places(pid, desk.secret), "the secret is still in the memory of the broker")
-
-
-def test_config_check_speaks_json_about_a_secret(desk):
-    desk.write(mode=0o640)
-    _, _, path = desk.check(table(desk.file))
-    done = subprocess.run([program("watchword"), "config", "check", "--json", str(path)], capture_output=True, text=True, timeout=30)
-    found = json.loads(done.stdout)
-    assert done.returncode == 1 and not found["inOrder"] and KEY in found["lines"][1] and len(found["lines"]) == 2

@@ -4,7 +4,6 @@ other respondent instead of a client that is gone, and all resources released.""
 import itertools
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import time
@@ -13,8 +12,9 @@ import pytest
 
 from rig import audit
 from rig.bodies import eventually
+from rig.broker import PROGRAMS
 from rig.client import password_answer
-from rig.scripted import basic, basic_server, response
+from rig.scripted import basic, response
 from rig.streams import Cut, DyingProxy, DyingServer, DyingTlsServer, Passwords, number_of
 from rig.subjects import HALF, WHOLLY, DyingClient
 
@@ -200,9 +200,8 @@ KILOBYTES, SLOWER = 4096, 40
 
 
 def crowd(broker, clients):
-    program = pathlib.Path(__file__).parent / "rig" / "crowd.py"
-    return subprocess.Popen(
-        ["/usr/bin/python3", str(program), broker.socket, str(clients), str(CLIENTS_AT_ONCE)], stdout=subprocess.PIPE, text=True)
+    words = [PROGRAMS / "crowd.py", broker.socket, clients, CLIENTS_AT_ONCE]
+    return subprocess.Popen(["/usr/bin/python3", *map(str, words)], stdout=subprocess.PIPE, text=True)
 
 
 def heard(process):
@@ -264,9 +263,7 @@ RUNS = 5
 def stored(stage, **more):
     """A broker whose session has bob's password for a server."""
     broker = stage.broker()
-    secret = stage.secret()
-    server = stage.server(basic_server("bob", secret))
-    stage.allow(secret, server)
+    server, secret = stage.protected()
     observer = stage.client(broker=broker, **more)
     space = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
     reply = observer.call("credential/store", {
@@ -349,9 +346,7 @@ def test_a_client_that_dies_before_its_reply_to_can_authenticate_sends_nothing(s
 
 def test_a_deadline_sends_nothing(stage):
     broker = stage.configured("[limits]\nchallenge-deadline-s = 1\n")
-    secret = stage.secret()
-    server = stage.server(basic_server("bob", secret))
-    stage.allow(secret, server)
+    server, secret = stage.protected()
     client = stage.client(broker=broker)
     space = {"protocol": "http", "host": "127.0.0.1", "port": server.port}
     client.call("credential/store", {
@@ -372,8 +367,7 @@ def test_an_agent_that_dies_sends_nothing(stage):
     for run in range(RUNS):
         dying = DyingClient(broker.socket, "half", f"{server.url}/{run}")
         dying.wait_for("auth/challenge")
-        agent = stage.client(broker=broker)
-        agent.call("agent/register", {"name": "desk"})
+        agent = stage.agent(broker=broker)
         dying.die()
         agent.challenges.get(timeout=30)
         agent.close()

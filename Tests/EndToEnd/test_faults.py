@@ -203,16 +203,15 @@ def test_the_broker_ends_when_it_can_accept_no_client_for_a_minute(scene):
 
 def test_memory_that_was_not_locked_is_locked_when_possible(scene):
     """Secrets that the kernel does not lock are not remembered; after a temporary failure, remembering works again."""
-    asked = []
     client = scene.stage.client(
-        broker=scene.broker, answer=lambda challenge: asked.append(challenge) or password_answer("bob", scene.password))
+        broker=scene.broker, answer=password_answer("bob", scene.password))
     with scene.faults.failing("mlock", 1, "ENOMEM", every=True):
         for _ in range(3):
             assert client.fetch(scene.server.url)["result"]["status"] == 200
-    assert len(asked) == 3
+    assert len(client.asked) == 3
     for _ in range(3):
         assert client.fetch(scene.server.url)["result"]["status"] == 200
-    assert len(asked) == 4
+    assert len(client.asked) == 4
 
 
 # The ways in which GLib, libstdc++ and the broker itself end a process without memory.

@@ -14,12 +14,12 @@ import pytest
 
 from rig import audit, leaks
 from rig.bodies import eventually
-from rig.broker import program
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
 from rig.local_fronts import exchange, open_proxy, open_site, receive_response
 from rig.scripted import basic, response
 from rig.servers import free_port
+from rig.terminal import Shell
 
 
 def login(token):
@@ -28,6 +28,28 @@ def login(token):
 
 def status(received):
     return int(received.split(b" ")[1])
+
+
+ANOTHER = 65534
+
+
+def ask_as(user, address, request, reads=True):
+    """Sends the request as this user, and returns how Python writes the bytes of the answer."""
+    family = "AF_UNIX" if isinstance(address, str) else "AF_INET6" if address[0] == "::1" else "AF_INET"
+    script = f"""
+import os, socket
+os.setgroups([]); os.setgid({user}); os.setuid({user})
+connection = socket.socket(socket.{family})
+connection.settimeout(20)
+connection.connect({address!r})
+try:
+    connection.sendall({request!r})
+    print(connection.recv(100) if {reads} else b"")
+except ConnectionError:
+    print(b"")
+"""
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, timeout=30, check=True)
+    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -67,10 +89,7 @@ def test_a_program_without_the_token_is_refused(stage, proxy):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_is_refused_before_a_byte_is_read(stage, proxy):
     address, token = proxy
-    request = f"GET http://127.0.0.1:1/ HTTP/1.1\r\n{login(token)}\r\n".encode()
-    assert as_another_user(
-        f"connection = socket.create_connection({address!r}, timeout=20)\n"
-        f"try:\n    connection.sendall({request!r}); print(connection.recv(100))\nexcept ConnectionError: print(b'')") == "b''"
+    assert ask_as(ANOTHER, address, f"GET http://127.0.0.1:1/ HTTP/1.1\r\n{login(token)}\r\n".encode()) == "b''"
     eventually(lambda: "connection to a front refused" in stage.brokers[0].log, "the refusal is logged")
 
 
@@ -82,8 +101,7 @@ def test_another_user_is_refused_before_a_byte_is_read(stage, proxy):
     ("127.0.0.1", 400, b"malformed request target")])
 def test_tunnels_to_forbidden_places_are_refused(stage, target, code, reason):
     port = free_port()
-    broker = stage.configured(f"[front]\ntunnel-ports = [25, 443, {port}]\n")
-    client = stage.client(broker=broker)
+    client = stage.client(broker=stage.configured(f"[front]\ntunnel-ports = [25, 443, {port}]\n"))
     assert client.call("front/open", {"listen": f"127.0.0.1:{port}"})["result"]["listen"] == f"127.0.0.1:{port}"
     received = exchange(("127.0.0.1", port), f"CONNECT {target.format(port=port)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     assert status(received) == code and reason in received
@@ -146,29 +164,20 @@ def test_a_client_that_stops_reading_holds_little_and_is_closed(stage):
     eventually(lambda: client.call("server/status", {})["result"]["fetches"]["running"] == 0, "the fetch has ended")
 
 
-def test_a_request_of_a_restricted_front_is_recorded_without_its_query(stage):
+def test_a_request_of_a_restricted_front_has_no_login_and_is_recorded_without_its_query(stage):
     server = stage.server(lambda request: response(200, b"page"))
-    client = stage.client()
-    host, port = open_site(client, server.url, restricted=True, methods=["GET"], paths=["/api/"], budget=1)
-    own = f"Host: {host}:{port}\r\nConnection: close\r\n\r\n"
+    host, port = open_site(stage.client(), server.url, restricted=True, methods=["GET"], paths=["/api/"], budget=1)
+    own = f"Host: {host}:{port}\r\nAuthorization: Bearer own\r\nConnection: close\r\n\r\n"
     for line, code in [("GET /api/a?token=secret", 200), ("GET /other", 403), ("POST /api/a", 403), ("GET /api/../x", 403),
                        ("GET /api/b", 429)]:
         assert status(exchange((host, port), f"{line} HTTP/1.1\r\n{own}".encode())) == code, line
-    assert [request.target for request in server.requests] == ["/api/a?token=secret"]
+    assert [(request.target, request.authorization) for request in server.requests] == [("/api/a?token=secret", None)]
     broker = stage.brokers[0]
     eventually(lambda: audit.kinds(broker).count("frontRequest") == 4, "all requests are recorded, equal refusals once")
     seen = [event for event in audit.events(broker) if event["kind"] == "frontRequest"]
     assert {event["origin"] for event in seen} == {server.url}
     assert [(event["action"], event.get("reason")) for event in seen] == [
         ("GET", None), ("GET", "request-not-allowed"), ("POST", "request-not-allowed"), ("GET", "budget")]
-
-
-def test_a_restricted_program_cannot_send_its_own_login(stage):
-    server = stage.server(lambda request: response(200, b"page"))
-    client = stage.client()
-    host, port = open_site(client, server.url, restricted=True)
-    exchange((host, port), f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer own\r\nConnection: close\r\n\r\n".encode())
-    assert server.requests[0].authorization is None
 
 
 def test_the_answer_to_a_withheld_body_comes_after_100_continue(stage):
@@ -199,14 +208,8 @@ def test_a_connection_that_its_user_has_closed_is_refused(stage, proxy):
     server = stage.server(lambda request: response(200, b"page"))
     broker = stage.brokers[0]
     broker.process.send_signal(signal.SIGSTOP)
-    script = f"""
-import os, socket
-os.setuid(65534)
-connection = socket.create_connection({address!r}, timeout=20)
-connection.sendall({(f"GET {server.url}/ HTTP/1.1" + chr(13) + chr(10) + "Host: x" + chr(13) + chr(10) + login(token) + chr(13) + chr(10)).encode()!r})
-"""
     try:
-        subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+        ask_as(ANOTHER, address, f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\n{login(token)}\r\n".encode(), reads=False)
     finally:
         broker.process.send_signal(signal.SIGCONT)
     eventually(lambda: "connection to a front refused" in broker.log, "the refusal is logged")
@@ -235,28 +238,17 @@ def test_a_program_that_does_not_read_has_to_wait(stage):
     with socket.create_connection(address, timeout=20) as connection:
         connection.setblocking(False)
         sent = 0
-        try:
+        with contextlib.suppress(BlockingIOError):
             while sent < 64 << 20:
                 sent += connection.send(request * 1000)
                 client.call("ping", {})
-        except BlockingIOError:
-            pass
         assert sent < 64 << 20, "the broker reads requests without limit"
         assert len(server.requests) < 2000
-
-
-ANOTHER = 65534
 
 
 @pytest.fixture
 def server(stage):
     return stage.server(lambda request: response(200, b"page"))
-
-
-def as_another_user(code):
-    """Runs Python code as another user; returns what it prints."""
-    script = f"import os, socket\nos.setgroups([]); os.setgid({ANOTHER}); os.setuid({ANOTHER})\n{code}"
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30).stdout.strip()
 
 
 # Another user
@@ -273,10 +265,7 @@ def test_another_user_is_refused_by_every_front(stage, server, kind):
     # The front listens as soon as the broker is ready.
     assert status(exchange((host, port), request)) == 200
     server.requests.clear()
-    shown = as_another_user(
-        f"connection = socket.create_connection(({host!r}, {port}), timeout=20)\n"
-        f"try:\n    connection.sendall({request!r}); print(connection.recv(100))\nexcept ConnectionError: print(b'')")
-    assert shown == "b''" and not server.requests
+    assert ask_as(ANOTHER, (host, port), request) == "b''" and not server.requests
     eventually(lambda: f"uid={ANOTHER}" in broker.log and "refused" in broker.log, "the refusal is logged")
 
 
@@ -290,12 +279,9 @@ def test_another_user_is_refused_at_a_unix_socket(stage, server, tmp_path):
         if part.stat().st_uid == 0 and str(part) != "/tmp":
             part.chmod(part.stat().st_mode | 0o5 | (0o2 if part == path else 0))
     request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    code = (f"connection = socket.socket(socket.AF_UNIX); connection.settimeout(20); connection.connect({str(path)!r})\n"
-            f"try:\n    connection.sendall({request!r}); print(connection.recv(100))\nexcept ConnectionError: print(b'')")
-    done = subprocess.run([sys.executable, "-c", f"import socket\n{code}"], capture_output=True, text=True, timeout=30)
-    assert "200" in done.stdout, "this user is served"
+    assert "200" in ask_as(os.getuid(), str(path), request), "this user is served"
     server.requests.clear()
-    assert as_another_user(code) == "b''" and not server.requests
+    assert ask_as(ANOTHER, str(path), request) == "b''" and not server.requests
 
 
 def test_a_field_that_frames_the_message_cannot_be_removed_as_hop_by_hop(stage, server):
@@ -312,8 +298,7 @@ def test_a_field_that_frames_the_message_cannot_be_removed_as_hop_by_hop(stage, 
 @pytest.mark.parametrize("method", ["GET", "CONNECT"])
 def test_no_spelling_of_this_machine_leads_to_a_front(stage, host, method):
     port = free_port()
-    broker = stage.configured(f"[front]\ntunnel-ports = [{port}]\n")
-    client = stage.client(broker=broker)
+    client = stage.client(broker=stage.configured(f"[front]\ntunnel-ports = [{port}]\n"))
     assert "result" in client.call("front/open", {"listen": f"127.0.0.1:{port}"})
     target = f"{host}:{port}" if method == "CONNECT" else f"http://{host}:{port}/"
     received = exchange(("127.0.0.1", port), f"{method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -387,12 +372,11 @@ def test_the_token_is_shown_only_to_the_program_that_opens_the_front(stage, serv
         for target in [server.url + "/", "http://127.0.0.1:1/", "not a target"]:
             received = exchange(address, f"GET {target} HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Basic {login}\r\nConnection: close\r\n\r\n".encode())
             assert not leaks.places_with(token, {"the response": received})
-    environment = {**os.environ, "HOME": str(broker.home), "WATCHWORD_SOCKET": broker.socket}
-    port = str(address[1])
+    port, shell = str(address[1]), Shell(broker)
     for words, expected in [("front status", port), ("front status --json", port), ("doctor", "front"), ("log", "audit.jsonl"), ("status", "Broker:")]:
-        shown = subprocess.run([program("watchword"), *words.split()], capture_output=True, timeout=30, env=environment)
+        shown = shell.run(*words.split())
         assert expected in (shown.stdout + shown.stderr).decode(), (words, shown)
-        assert not leaks.places_with(token, {words: shown.stdout + shown.stderr})
+    assert not leaks.places_with(token, {"the output": shell.printed})
     places = {"the server": server.wire, "the list": str(client.call("front/list", {})).encode(), **leaks.files_below(broker.folder)}
     assert not leaks.places_with(token, places)
     assert server.requests

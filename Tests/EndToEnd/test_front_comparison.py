@@ -1,22 +1,157 @@
 """The comparison of Watchword with px and cntlm: each cell of the table in the document is what the probe of its row finds."""
 import contextlib
+import dataclasses
 import http.client
 import os
+import pathlib
 import re
 import socket
 import subprocess
 import sys
 import threading
 
+import psutil
 import pytest
 
 from rig.bodies import eventually
-from rig.broker import PREFIX, ROOT
+from rig.broker import PREFIX, ROOT, program
+from rig.client import password_answer
+from rig.field_servers import PYTHON_FOLDER, version_of
 from rig.forwarding import ForwardProxy
-from rig.local_proxies import PROGRAMS, Unsupported, Wish, proportional_kilobytes
 from rig.scripted import ScriptedServer, end_listening, head_from, response
-from rig.servers import free_port
+from rig.servers import Server, find, free_port, private, wait_for_port, written
 from rig.terminal import Terminal
+
+
+PX_FOLDER = PYTHON_FOLDER.with_name(".build-px")
+
+
+class Unsupported(Exception):
+    """The program has no option for this."""
+
+
+@dataclasses.dataclass
+class Wish:
+    """A local proxy: `upstreams` are "host:port", all with the login `user`, `password`, of which the program knows what
+    `knows` contains: "user", "password". Without upstreams it connects to servers itself.
+
+    `by_host` is (a host, the upstream for it). `tickets` and `keyring` are the environments of a user with Kerberos tickets
+    and of a session with a keyring.
+    """
+
+    upstreams: list = dataclasses.field(default_factory=list)
+    scheme: str = "Basic"
+    user: str = "nobody"
+    password: str = ""
+    knows: tuple = ("user", "password")
+    direct: str = ""
+    by_host: tuple = ()
+    pac: str = ""
+    tickets: dict = dataclasses.field(default_factory=dict)
+    keyring: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def domain(self):
+        return "TESTDOM" if self.scheme == "NTLM" else ""
+
+
+class Watchword:
+    """The broker with `front.proxy`. An agent is asked for what it does not know."""
+
+    def __init__(self, stage, wish):
+        self.port = free_port()
+        lines = [f'[front]\nproxy = "127.0.0.1:{self.port}"\nhosts = ["127.0.0.1", "[::1]", "localhost", "*.test"]',
+                 '[schemes]\nntlm = ["127.0.0.1"]\nnegotiate = ["localhost"]', "[proxy]"]
+        if wish.pac:
+            lines.append(f'pac = "{wish.pac}"')
+        elif wish.upstreams:
+            lines += [f'url = "http://{wish.upstreams[0]}"', *[f'except = ["{wish.direct}"]'] * bool(wish.direct)]
+        if wish.by_host:
+            lines.append(f'[[proxy.rule]]\nhosts = ["{wish.by_host[0]}"]\nuse = ["http://{wish.by_host[1]}"]')
+        elif len(wish.upstreams) > 1:
+            lines.append(f'[[proxy.rule]]\nhosts = ["*.test"]\nuse = {[f"http://{one}" for one in wish.upstreams]}')
+        text = "\n".join(lines) + "\n"
+        file = private(stage.folder / "checked.toml", text)
+        done = subprocess.run([program("watchwordd"), "--check-config", f"--config={file}"], capture_output=True)
+        if done.returncode != 0:
+            raise Unsupported(done.stdout + done.stderr)
+        self.broker = stage.configured(text, environment={**wish.tickets, **wish.keyring})
+        self.pid = self.broker.process.pid
+        wait_for_port(self.port)
+        if wish.password and not wish.keyring:
+            answer = password_answer(wish.user, wish.password, **({"domain": wish.domain} if wish.domain else {}))
+            stage.agent(answer, self.broker)
+
+    def stop(self):
+        assert self.broker.stop() == 0
+
+    @staticmethod
+    def version():
+        return ""
+
+
+class Px:
+    def __init__(self, stage, wish):
+        assert PX_FOLDER.exists(), "px is missing; run contrib/install-dependencies --peers"
+        self.port = free_port()
+        user = f"{wish.domain}\\{wish.user}" if wish.domain else wish.user
+        options = [f"--port={self.port}", "--foreground", "--threads=4", "--workers=1"]
+        folder, pac = made(stage), wish.pac
+        if wish.by_host:
+            pac = folder / "hosts.pac"
+            pac.write_text(
+                f'function FindProxyForURL(url, host) {{ return host == "{wish.by_host[0]}" ? "PROXY {wish.by_host[1]}"'
+                f' : "PROXY {wish.upstreams[0]}"; }}')
+        elif wish.upstreams:
+            options += [f"--proxy={','.join(wish.upstreams)}"]
+        if wish.upstreams or wish.pac:
+            options += [f"--auth={wish.scheme.upper()}"]
+        if wish.direct:
+            options.append(f"--noproxy={wish.direct}")
+        if pac:
+            options.append(f"--pac={pac}")
+        if "user" in wish.knows and not wish.tickets:
+            options.append(f"--username={user}")
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(PX_FOLDER), **wish.tickets, **wish.keyring}
+        if "password" in wish.knows:
+            environment["PX_PASSWORD"] = wish.password
+        self.server = Server(
+            ["/usr/bin/python3", "-m", "px", *options], self.port, folder / "px.log", env=environment, cwd=folder)
+        self.pid, self.stop = self.server.process.pid, self.server.stop
+
+    @staticmethod
+    def version():
+        return version_of("/usr/bin/python3", "-m", "px", "--help", env={**os.environ, "PYTHONPATH": str(PX_FOLDER)})
+
+
+class Cntlm:
+    def __init__(self, stage, wish):
+        if wish.by_host or wish.pac or wish.keyring or wish.tickets or wish.scheme not in ["NTLM", "Basic"]:
+            raise Unsupported
+        self.port, folder = free_port(), made(stage)
+        lines = [f"Listen 127.0.0.1:{self.port}", f"Username {wish.user}", f"Domain {wish.domain or 'none'}", "Auth NTLMv2"]
+        lines += [f"Password {wish.password or 'none'}"] * ("password" in wish.knows)
+        # It does not start without an upstream.
+        lines += [f"Proxy {one}" for one in wish.upstreams or ["127.0.0.1:1"]]
+        lines += [f"NoProxy {wish.direct or '*'}"] * bool(wish.direct or not wish.upstreams)
+        path = written(folder, {"cntlm.conf": "\n".join(lines) + "\n"}) / "cntlm.conf"
+        path.chmod(0o600)
+        self.server = Server([find("cntlm"), "-f", "-c", str(path)], self.port, folder / "cntlm.log")
+        self.pid, self.stop = self.server.process.pid, self.server.stop
+
+    @staticmethod
+    def version():
+        return version_of(find("cntlm"), "-h", pattern=r"(?<=version )[\d.]+")
+
+
+def made(stage):
+    folder = pathlib.Path(stage.folder) / f"local-proxy-{free_port()}"
+    folder.mkdir()
+    return folder
+
+
+PROGRAMS = {"Watchword": Watchword, "px": Px, "cntlm": Cntlm}
+
 
 PAGE = b"the page of the comparison"
 #: Within this time in seconds, a program that forwards or answers a request has done so.
@@ -169,11 +304,6 @@ def prompt_of_cntlm(bench):
     return "at its start"
 
 
-def failover(bench):
-    wish = bench.upstream("NTLM")
-    return yes(bench.fetches(**wish | {"upstreams": [f"127.0.0.1:{free_port()}", *wish["upstreams"]]}))
-
-
 def by_host(bench):
     """The first upstream is for one host only, and the second one for others."""
     one, other = bench.stage.server(ForwardProxy()), bench.stage.server(ForwardProxy())
@@ -208,10 +338,6 @@ def sent(head, *parts, until=None, result=lambda origin, received: yes(PAGE in r
     return probe
 
 
-def in_order(origin, received):
-    return yes(re.findall(rb"comparison/(\d)", received) == [b"0", b"1", b"2", b"3", b"4"])
-
-
 def passage(origin, received):
     """Whether an ambiguous request reached the origin, and whether its body became a request of its own."""
     with contextlib.suppress(AssertionError):  # a program may close the connection before the origin has read the request
@@ -229,10 +355,6 @@ def kept(*names):
     return result
 
 
-def ipv6(bench):
-    return yes(bench.fetches(bench.origin(family=socket.AF_INET6).url))
-
-
 def other_users(bench):
     origin = bench.origin()
     with bench.running() as proxy:
@@ -244,10 +366,11 @@ def other_users(bench):
 
 
 def memory(bench):
-    """The proportional set size in MB after one request."""
+    """The proportional set size of the process and its descendants in MB after one request."""
     with bench.running() as proxy:
         assert get(proxy.port, bench.origin().url)
-        return f"{proportional_kilobytes(proxy.pid) / 1000:.1f} MB"
+        process = psutil.Process(proxy.pid)
+        return f"{sum(one.memory_full_info().pss for one in [process, *process.children(recursive=True)]) / 1_024_000:.1f} MB"
 
 
 FIELDS = "Host: {host}\n"
@@ -269,12 +392,14 @@ PROBES = {
     "upstream with Kerberos": login("Negotiate"),
     "password from the desktop's keyring": keyring,
     "asks for the password": prompt,
-    "another upstream if one is down": failover,
+    "another upstream if one is down": lambda bench: yes(bench.fetches(**(wish := bench.upstream("NTLM")) | {
+        "upstreams": [f"127.0.0.1:{free_port()}", *wish["upstreams"]]})),
     "upstreams chosen by host": by_host,
     "PAC file": pac,
     "hosts without the upstream": direct,
-    "server with an IPv6 address": ipv6,
-    "pipelined requests": sent(PIPELINED, until=b"comparison/4", result=in_order),
+    "server with an IPv6 address": lambda bench: yes(bench.fetches(bench.origin(family=socket.AF_INET6).url)),
+    "pipelined requests": sent(PIPELINED, until=b"comparison/4", result=lambda _, received: yes(
+        re.findall(rb"comparison/(\d)", received) == [b"0", b"1", b"2", b"3", b"4"])),
     "upload in chunks": sent(CHUNKED, until=PAGE, result=lambda origin, _: yes(origin.requests and origin.requests[0][1] == b"hello")),
     "`Expect: 100-continue`": sent(CONTINUE, b"hello", until=PAGE, result=lambda _, received: yes(b" 100 " in received and PAGE in received)),
     "`Via`": sent(PLAIN, until=PAGE, result=lambda origin, _: yes(kept(b"via")(origin, _) == "forwarded")),

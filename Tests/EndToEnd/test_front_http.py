@@ -14,13 +14,13 @@ import pytest
 
 from rig.audit import wait_for
 from rig.bodies import eventually
-from rig.client import Client, password_answer
+from rig.client import password_answer
 from rig.forwarding import ForwardProxy
 from rig.local_fronts import exchange, open_proxy, open_site, receive_all, run
 from rig.manager import Activation
 from rig.scripted import DigestCheck, ScriptedServer, response
-from rig.servers import free_port
-from rig.subjects import Consenter, flatpak
+from rig.servers import free_port, private
+from rig.subjects import flatpak
 
 
 def request(url, *fields, path="/", method="GET"):
@@ -59,7 +59,7 @@ def test_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, account, tls, n
     eventually(lambda: agent.call("server/status", {})["result"]["engine"]["running"] == 0, "the transfers have ended")
 
 
-def test_a_large_upload_in_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, account, tls):
+def test_a_large_upload_and_the_end_of_the_broker_in_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, tls):
     received = []
     server = stage.server(lambda asked: received.append(asked.body) or response(200, b"taken"))
     broker = stage.configured(
@@ -70,17 +70,7 @@ def test_a_large_upload_in_a_tunnel_through_a_proxy_that_expects_tls(stage, squi
         connection.sendall(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
         connection.sendall(f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
-        assert connection.recv(1 << 16).endswith(b"taken")
-    assert received == [body]
-
-
-def test_the_broker_stops_during_a_tunnel_through_a_proxy_that_expects_tls(stage, squid, tls, nginx_tls):
-    broker = stage.configured(
-        f'[proxy]\nurl = "{squid.url("tls-open")}"\n[front]\ntunnel-ports = [{nginx_tls.port}]\n', "--ca-file", str(tls / "ca.pem"))
-    address, _ = open_proxy(stage.client(broker=broker))
-    with socket.create_connection(address, timeout=30) as connection:
-        connection.sendall(f"CONNECT localhost:{nginx_tls.port} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        assert connection.recv(1 << 16).endswith(b"taken") and received == [body]
         assert broker.stop() == 0, broker.log
         assert connection.recv(1) == b""
 
@@ -88,20 +78,15 @@ def test_the_broker_stops_during_a_tunnel_through_a_proxy_that_expects_tls(stage
 def test_one_program_cannot_take_all_connections(stage):
     broker = stage.broker()
     resource.prlimit(broker.process.pid, resource.RLIMIT_NOFILE, (600, 600))
-    client = stage.client(broker=broker)
-    address, _ = open_proxy(client)
-    connections = []
-    try:
+    address, _ = open_proxy(stage.client(broker=broker))
+    with contextlib.ExitStack() as connections:
         for _ in range(400):
-            connections.append(socket.create_connection(address, timeout=20))
+            connections.enter_context(socket.create_connection(address, timeout=20))
         eventually(lambda: "too many connections of a program" in broker.log, "the limit is reached")
         server = stage.server(lambda asked: response(200, b"page"))
         done = subprocess.run(
             ["curl", "-sS", "--noproxy", "", "-x", f"http://{address[0]}:{address[1]}", server.url], capture_output=True, timeout=30)
         assert done.stdout == b"page", done
-    finally:
-        for connection in connections:
-            connection.close()
 
 
 TUNNELS = """
@@ -156,14 +141,11 @@ def test_a_proxy_and_a_site_pass_the_target_on_as_it_is(stage):
 
 def test_a_target_reaches_an_upstream_proxy_as_it_is(stage):
     upstream = stage.server(lambda request: response(200, b"page"))
-    broker = stage.configured(f'[proxy]\nurl = "{upstream.url}"\n')
-    address, _ = open_proxy(stage.client(broker=broker))
-    exchange(address, b"GET http://server.example/a/../b?{|} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    assert upstream.requests[0].target == "http://server.example/a/../b?{|}"
-    exchange(address, b"GET http://server.example/? HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    assert upstream.requests[1].target == "http://server.example/?"
-    exchange(address, b"OPTIONS http://server.example HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    assert upstream.requests[2].target == "http://server.example"
+    address, _ = open_proxy(stage.client(broker=stage.configured(f'[proxy]\nurl = "{upstream.url}"\n')))
+    for method, path in [("GET", "/a/../b?{|}"), ("GET", "/?"), ("OPTIONS", "")]:
+        exchange(address, f"{method} http://server.example{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        assert upstream.requests[-1].target == f"http://server.example{path}"
+    assert len(upstream.requests) == 3
 
 
 def test_the_digest_of_the_broker_is_for_the_target_that_it_sends(stage):
@@ -264,9 +246,7 @@ class ActivationWithFront(Activation):
         self.close = self.end
 
     def configure(self, text):
-        path = self.folder / ".config" / "watchword" / "config.toml"
-        path.write_text(text)
-        path.chmod(0o600)
+        private(self.folder / ".config" / "watchword" / "config.toml", text)
 
     def fetch(self, url):
         return subprocess.run(
@@ -276,20 +256,20 @@ class ActivationWithFront(Activation):
 def test_a_program_that_connects_before_the_broker_starts_is_served(activation):
     activation.configure(f'[front]\nproxy = "127.0.0.1:{activation.port}"\nhosts = ["127.0.0.1"]\n')
     with contextlib.closing(ScriptedServer(lambda request: response(200, b"page"))) as server:
-        with socket.create_connection(("127.0.0.1", activation.port), timeout=30) as early:
-            early.sendall(f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
-            activation.start(("main", "front"), "broker:front")
-            assert activation.next()["READY"] == "1"
-            assert early.makefile("rb").read().endswith(b"\r\n\r\npage")
+        def served_early():
+            with socket.create_connection(("127.0.0.1", activation.port), timeout=30) as early:
+                early.sendall(f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+                activation.start(("main", "front"), "broker:front")
+                assert early.makefile("rb").read().endswith(b"\r\n\r\npage")
+
+        served_early()
+        assert activation.next()["READY"] == "1"
         assert activation.fetch(server.url).stdout == b"page"
         activation.process.terminate()
-        assert activation.process.wait(30) == 0
+        activation.process.communicate(timeout=30)
+        assert activation.process.returncode == 0
         # The service manager still has the socket.
-        with socket.create_connection(("127.0.0.1", activation.port), timeout=30) as early:
-            early.sendall(f"GET {server.url}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
-            activation.process.communicate(timeout=30)
-            activation.start(("main", "front"), "broker:front")
-            assert early.makefile("rb").read().endswith(b"\r\n\r\npage")
+        served_early()
 
 
 def test_a_socket_at_another_address_than_the_configured_one_is_not_used(activation):
@@ -311,14 +291,8 @@ def test_a_socket_that_others_could_reach_is_refused(activation, address):
     assert activation.process.returncode != 0 and "does not listen on a TCP port of 127.0.0.1 or ::1" in errors
 
 
-def denial(reply):
-    error = reply.get("error", {})
-    return error.get("data", {}).get("kind"), error.get("message", "")
-
-
 def is_own(reply):
-    kind, text = denial(reply)
-    return kind == "denied" and "is a front of watchword" in text
+    return reply["error"]["data"]["kind"] == "denied" and "is a front of watchword" in reply["error"]["message"]
 
 
 class House:
@@ -347,10 +321,7 @@ def guest(request, stage, house):
     """A client that must not use the login of the main socket's session, and one that may."""
     if request.param == "main":
         return house.main
-    path = os.path.join(os.path.dirname(house.broker.socket), "restricted.sock")
-    client = Client(path)
-    stage.clients.append(client)
-    return client
+    return stage.client(broker=house.broker, at="restricted")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "a.localhost", "0.0.0.0", "[::]", "[::1]", "[::ffff:127.0.0.1]",
@@ -372,9 +343,9 @@ def test_neither_a_redirect_nor_another_proxy_leads_to_a_front(stage, house, gue
     house.check()
 
 
-def test_a_front_cannot_lead_to_a_front(stage, house):
-    _, text = denial(house.main.call("front/open", {"site": {"url": f"http://127.0.0.1:{house.site}"}}))
-    assert "is a front of watchword" in text
+def test_a_front_cannot_lead_to_a_front(house):
+    error = house.main.call("front/open", {"site": {"url": f"http://127.0.0.1:{house.site}"}})["error"]
+    assert "is a front of watchword" in error["message"]
 
 
 def test_a_front_that_opens_later_is_not_reached_over_a_connection_from_before(stage, house):
@@ -452,11 +423,8 @@ def asking(stage):
     port = free_port()
     broker = stage.configured(f'[sharing]\nsession = "ask"\n[front]\nproxy = "127.0.0.1:{port}"\nhosts = ["127.0.0.1"]\n')
     server, password = stage.protected()
-    agent = Consenter(broker.socket, allow="once")
-    stage.clients.append(agent)
-    place = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "realm": "Staff", "authenticationMethod": "httpBasic"}
-    credential = {"type": "password", "user": "bob", "password": password, "persistence": "forSession"}
-    assert "result" in agent.call("credential/store", {"protectionSpace": place, "credential": credential})
+    agent = stage.consenter(broker, allow="once")
+    agent.store(server, "bob", password, realm="Staff", authenticationMethod="httpBasic")
     return port, server, agent
 
 

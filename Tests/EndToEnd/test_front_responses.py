@@ -3,6 +3,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import pathlib
 import socket
 import struct
 import termios
@@ -12,13 +13,65 @@ import time
 import pytest
 import websockets
 
-from rig import kerberos, websocket
+from rig import kerberos
 from rig.bodies import eventually
 from rig.client import password_answer
 from rig.fixtures import reachable_folder, running
 from rig.local_fronts import exchange, open_proxy, open_site, receive_all, receive_response
 from rig.ntlm import NtlmCheck
 from rig.scripted import ScriptedServer, response
+from rig.servers import Server, free_port, nginx_command, password_line
+
+
+class Echo:
+    """A server of the library "websockets". It repeats each message, and says "bye" before it closes after the message "end"."""
+
+    def __init__(self):
+        self.port, self.paths, self.headers = free_port(), [], []
+        self.loop = asyncio.new_event_loop()
+        started = threading.Event()
+        threading.Thread(target=self._run, args=(started,), daemon=True).start()
+        assert started.wait(20)
+
+    def _run(self, started):
+        asyncio.set_event_loop(self.loop)
+        self.server = self.loop.run_until_complete(websockets.serve(self._talk, "127.0.0.1", self.port, max_size=1 << 24))
+        started.set()
+        self.loop.run_forever()
+
+    async def _talk(self, connection, *_):
+        self.paths.append(connection.path)
+        self.headers.append(connection.request_headers)
+        async for message in connection:
+            if message == "end":
+                await connection.send("bye")
+                return
+            await connection.send(message)
+
+    async def _close(self):
+        self.server.close()
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def stop(self):
+        asyncio.run_coroutine_threadsafe(self._close(), self.loop).result(20)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+
+
+def behind_nginx(folder, port, user, password, tls=None):
+    """nginx in front of the server at `port`, which requires Basic at /private/."""
+    folder, own = pathlib.Path(folder), free_port()
+    (folder / "users").write_text(password_line(user, password))
+    secure = f" ssl; ssl_certificate {tls}/server.pem; ssl_certificate_key {tls}/server.key" if tls else ""
+    return Server(nginx_command(
+        folder, "$status $remote_user $request_uri $http_authorization",
+        f"server {{ listen 127.0.0.1:{own}{secure}; location / {{ proxy_pass http://127.0.0.1:{port}; proxy_http_version 1.1;\n"
+        "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $http_connection; proxy_set_header Host $http_host; }\n"
+        f"location /private/ {{ auth_basic \"Private\"; auth_basic_user_file {folder}/users; proxy_pass http://127.0.0.1:{port};\n"
+        "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $http_connection; }\n"
+        "location = /plain { return 200 \"plain page\"; } }"), own, folder / "access.log")
 
 
 class Slow(ScriptedServer):
@@ -120,19 +173,14 @@ def test_a_login_that_cannot_be_made_is_502(stage):
 
 def test_the_end_of_an_authenticated_connection_is_the_end_of_the_programs(stage, address):
     """The program has logged in by NTLM itself; the origin closes the connection after its answer."""
-    closing = threading.Event()
-
     class Origin(ScriptedServer):
         def _respond(self, connection, request, early):
             connection.sendall(self.handler(request))
-            if closing.wait(20) and request.path == "/last":
-                return True
-            return False
+            return request.path == "/last"
 
     server = Origin(lambda request: response(200, b"page"))
     login = "Authorization: NTLM TlRMTVNTUAABAAAA\r\n"
     with socket.create_connection(address, timeout=20) as connection:
-        closing.set()
         for path in ["/one", "/last"]:
             connection.sendall(f"GET {server.url}{path} HTTP/1.1\r\nHost: x\r\n{login}\r\n".encode())
             assert receive_response(connection)[1] == b"page"
@@ -148,14 +196,14 @@ HANDSHAKE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version:
 
 @pytest.fixture
 def echo():
-    with running(websocket.Echo()) as server:
+    with running(Echo()) as server:
         yield server
 
 
 @pytest.fixture(params=["http", "https"])
 def site(request, echo, account, tls):
     with reachable_folder("websocket") as folder:
-        with running(websocket.nginx(folder, echo.port, *account, tls=tls if request.param == "https" else None)) as server:
+        with running(behind_nginx(folder, echo.port, *account, tls=tls if request.param == "https" else None)) as server:
             server.url = f"{request.param}://localhost:{server.port}"
             yield server
 
@@ -186,16 +234,11 @@ def test_the_broker_logs_in_for_a_websocket(stage, echo, site, account, tls):
 
 
 def test_bytes_that_follow_the_handshake_at_once_are_passed_on(stage, echo):
-    client = stage.client()
-    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    host, port = open_site(stage.client(), f"http://127.0.0.1:{echo.port}")
     frame = b"\x81\x82\0\0\0\0hi"
     with socket.create_connection((host, port), timeout=20) as connection:
         connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}:{port}\r\n{HANDSHAKE}\r\n".encode() + frame)
-        received = b""
-        while not received.endswith(b"\x81\x02hi"):
-            part = connection.recv(1 << 16)
-            assert part, received
-            received += part
+        received = receive(connection, b"\x81\x02hi")
     head = received.split(b"\r\n\r\n")[0].decode().split("\r\n")
     assert head[0] == "HTTP/1.1 101 Switching Protocols" and "Upgrade: websocket" in head and "Connection: Upgrade" in head
 
@@ -247,10 +290,7 @@ def test_the_end_of_the_server_ends_the_connection_of_the_program(stage, size):
             # Until the buffers between both are full.
             waited = eventually(lambda: size < 1 << 20 or is_full(connection), "the program has unread bytes")
             assert head.startswith(b"HTTP/1.1 101 ") and waited
-            body = bytearray()
-            while part := connection.recv(1 << 16):
-                body += part
-            assert bytes(body) == data
+            assert receive_all(connection) == data
             eventually(lambda: received == [b""], "the connection to the server is closed")
 
 
@@ -265,8 +305,7 @@ def is_full(connection):
 
 def test_a_server_that_does_not_switch_gives_an_ordinary_response(stage):
     server = stage.server(lambda request: response(200, b"page"))
-    client = stage.client()
-    host, port = open_site(client, server.url)
+    host, port = open_site(stage.client(), server.url)
     own = f"Host: {host}:{port}\r\n"
     with socket.create_connection((host, port), timeout=20) as connection:
         for fields in [HANDSHAKE, ""]:
@@ -281,8 +320,7 @@ def test_a_server_that_does_not_switch_gives_an_ordinary_response(stage):
 
 def test_a_web_page_cannot_open_a_websocket(stage, echo):
     """Browsers send no Sec-Fetch-Site with it that would tell."""
-    client = stage.client()
-    host, port = open_site(client, f"http://127.0.0.1:{echo.port}")
+    host, port = open_site(stage.client(), f"http://127.0.0.1:{echo.port}")
     with pytest.raises(websockets.exceptions.InvalidStatusCode, match="403"):
         talk(f"ws://{host}:{port}/x", "hello", origin="http://evil.example")
     assert echo.paths == []
@@ -290,8 +328,7 @@ def test_a_web_page_cannot_open_a_websocket(stage, echo):
 
 def test_a_body_before_another_protocol_is_not_taken_for_it(stage):
     server = stage.server(lambda request: response(200, request.body))
-    client = stage.client()
-    host, port = open_site(client, server.url)
+    host, port = open_site(stage.client(), server.url)
     with socket.create_connection((host, port), timeout=20) as connection:
         connection.sendall(f"POST /x HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 4\r\n{HANDSHAKE}\r\nbody".encode())
         assert receive_response(connection)[1] == b"body"
@@ -350,7 +387,7 @@ def test_a_refusal_after_a_login_by_ntlm_ends_the_request(stage, tmp_path, ntlm_
 
 def test_bytes_pass_after_a_login_by_ntlm_at_a_proxy_of_a_tunnel(stage, echo, ntlm_proxy, ntlm_users, account, tls):
     with reachable_folder("websocket") as folder:
-        site = websocket.nginx(folder, echo.port, *account, tls=tls)
+        site = behind_nginx(folder, echo.port, *account, tls=tls)
         client = logged_in(
             stage, ntlm_users, f'{NTLM}[proxy]\nurl = "{ntlm_proxy.url}"\nexcept = []\n', "--ca-file", str(tls / "ca.pem"))
         host, port = open_site(client, f"https://localhost:{site.port}")

@@ -62,13 +62,12 @@ def test_rules_d8_and_x2_digest_returns_and_hashes_the_bytes_received(stage, alg
     password = stage.secret()
     check = DigestCheck("bob", password, algorithm=algorithm, **more)
     server = stage.server(check)
-    asked = []
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or password_answer("bob", password))
+    client = stage.client(answer=password_answer("bob", password))
     replies = [client.fetch(server.url + path)["result"] for path in ["/x", "/y"]]
     assert [(reply["status"], reply["exchanges"]) for reply in replies] == [(200, 2), (200, 1)] and check.problems == []
     if "\xfc" in more.get("realm", "") or "\xc3" in more.get("realm", ""):
         name = "B\xfcro" if "ro" in more["realm"] else "\xfc"
-        assert asked[0]["protectionSpace"]["realm"] == asked[0]["offers"][0]["realm"] == name
+        assert client.asked[0]["protectionSpace"]["realm"] == client.asked[0]["offers"][0]["realm"] == name
 
 
 def test_rules_r10_and_x2_realms_in_two_encodings_are_two_spaces(stage):
@@ -77,11 +76,10 @@ def test_rules_r10_and_x2_realms_in_two_encodings_are_two_spaces(stage):
     servers = {"/1": basic_server("bob", password, "B\xfcro"), "/2": basic_server("bob", password, "B\xc3\xbcro")}
     server = stage.server(lambda request: servers[request.path].handler(request))
     stage.allow(password, server)
-    asked = []
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or password_answer("bob", password))
+    client = stage.client(answer=password_answer("bob", password))
     for path in ["/1", "/2", "/1", "/2"]:
         assert client.fetch(server.url + path, auth={"preemptive": False})["result"]["status"] == 200
-    assert [challenge["protectionSpace"]["realm"] for challenge in asked] == ["B\xfcro"] * 2
+    assert [challenge["protectionSpace"]["realm"] for challenge in client.asked] == ["B\xfcro"] * 2
     for each in servers.values():
         each.close()
 
@@ -177,11 +175,11 @@ def trailing(check):
 @pytest.fixture
 def digest(stage):
     def make(in_trailer, **more):
-        password, asked = stage.secret(), []
+        password = stage.secret()
         check = DigestCheck("bob", password, **more)
         server = stage.server(trailing(check) if in_trailer else ScriptedServer(check))
-        client = stage.client(answer=lambda params: asked.append(params) or password_answer("bob", password))
-        return check, server, client, asked
+        client = stage.client(answer=password_answer("bob", password))
+        return check, server, client, client.asked
 
     return make
 
@@ -206,8 +204,7 @@ def test_rule_d15_a_wrong_proof_after_or_about_the_body_fails_the_fetch(digest, 
             assert download.failure() == "serverNotAuthentic"
         else:
             # Above the inline limit, the body is still arriving when the result is sent.
-            error = client.fetch(server.url, maxInlineBodyBytes=1 << 20)["error"]
-            assert error["data"]["kind"] == "serverNotAuthentic"
+            assert client.fetch(server.url, maxInlineBodyBytes=1 << 20)["error"]["data"]["kind"] == "serverNotAuthentic"
         assert len(asked) == number, "nothing is remembered"
 
 
@@ -292,11 +289,11 @@ def test_the_body_of_a_challenge_or_redirect_decides_nothing(stage, start, fault
     def handle(request):
         return response(200, b"welcome") if request.header("Authorization") or request.target == "/there" else faulty(start, fault)
 
-    server, asked = stage.server(StreamServer(handle)), []
-    client = stage.client(answer=lambda params: asked.append(params) or password_answer("bob", "x", persistence="none"))
+    server = stage.server(StreamServer(handle))
+    client = stage.client(answer=password_answer("bob", "x", persistence="none"))
     began = time.monotonic()
     if in_steps:
         assert Download(client, server.url, decompress=True).attach().read() == b"welcome"
     else:
         assert client.fetch(server.url, decompress=True)["result"]["body"]["value"] == "welcome"
-    assert len(asked) == start.startswith("401") and time.monotonic() - began < 10
+    assert len(client.asked) == start.startswith("401") and time.monotonic() - began < 10

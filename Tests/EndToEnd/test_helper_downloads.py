@@ -151,8 +151,7 @@ class Ranges:
 def begun(stage, shell, tmp_path):
     """600 of 1000 bytes are in the file."""
     body = os.urandom(1000)
-    server = stage.server(Cut(body, 'ETag: "v1"', at=600))
-    done = shell.run("fetch", "-C", "-", "-o", "f", server.url, cwd=tmp_path)
+    done = shell.run("fetch", "-C", "-", "-o", "f", stage.server(Cut(body, 'ETag: "v1"', at=600)).url, cwd=tmp_path)
     assert done.returncode == 18 and b"600 bytes are in" in done.stderr, done
     assert (tmp_path / "f.part").read_bytes() == body[:600] and not (tmp_path / "f").exists()
     return body
@@ -160,8 +159,7 @@ def begun(stage, shell, tmp_path):
 
 def resume(stage, shell, folder, handler, at="-"):
     server = stage.server(handler)
-    done = shell.run("fetch", "-C", at, "-o", "f", server.url, cwd=folder)
-    return done, server
+    return shell.run("fetch", "-C", at, "-o", "f", server.url, cwd=folder), server
 
 
 @pytest.mark.parametrize("size", [1000, 600], ids=["the rest", "nothing more"])
@@ -198,8 +196,7 @@ def test_an_error_does_not_change_the_partial_file(stage, shell, tmp_path, begun
 
 
 def test_a_fixed_offset(stage, shell, tmp_path, begun):
-    url = stage.server(Ranges(begun)).url
-    assert shell.run("fetch", "-C", "990", url).stdout == begun[990:]
+    assert shell.run("fetch", "-C", "990", stage.server(Ranges(begun)).url).stdout == begun[990:]
     assert resume(stage, shell, tmp_path, Ranges(begun), at="700")[0].returncode == 36
     assert shell.run("fetch", "-C", "5", stage.server(Ranges(begun, knows_ranges=False)).url).returncode == 33
     assert resume(stage, shell, tmp_path, Ranges(begun), at="500")[0].returncode == 0

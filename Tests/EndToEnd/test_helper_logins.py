@@ -5,26 +5,19 @@ import json
 import pytest
 
 from rig.bodies import eventually
+from rig.forwarding import basic_check
 from rig.scripted import basic, basic_server, bearer_server, response
 from rig.terminal import Shell
 
 
-@pytest.fixture
-def configured(stage):
-    """Returns a shell whose broker has the configuration `text`."""
-    return lambda text: Shell(stage.configured(text))
+def shell_with(stage, text, **more):
+    return Shell(stage.configured(text, **more))
 
 
 def proxy_server(stage):
     """A proxy that requires Basic, and responds to everything itself; and its password."""
     password = stage.secret()
-
-    def handle(request):
-        if request.header("Proxy-Authorization") == basic("bob", password):
-            return response(200, b"through the proxy\n")
-        return response(407, b"who are you", 'Proxy-Authenticate: Basic realm="Gate"')
-
-    server = stage.server(handle)
+    server = stage.server(basic_check("bob", password, granted=response(200, b"through the proxy\n"), realm="Gate"))
     stage.allow(password, server)
     return server, password
 
@@ -46,28 +39,21 @@ def test_a_proxy_with_a_login_in_the_command(stage, shell):
     assert password.encode() not in shell.printed
 
 
-def test_the_question_of_a_proxy_names_it_with_its_port(stage, shell):
+def test_the_login_of_a_proxy_at_a_terminal_and_without_one(stage, shell):
     proxy, password = proxy_server(stage)
-    terminal = shell.at_terminal("fetch", "-x", f"127.0.0.1:{proxy.port}", "http://elsewhere.example/x")
+    words = ["fetch", "-x", f"127.0.0.1:{proxy.port}", "http://elsewhere.example/x"]
+    terminal = shell.at_terminal(*words)
     terminal.expect(f"proxy http://127.0.0.1:{proxy.port} requires a login.", 'The proxy says: "Gate"')
     terminal.answer({"User: ": "bob", "Password for bob: ": password})
     assert terminal.end() == 0 and b"through the proxy" in terminal.shown
     assert b"elsewhere.example" not in terminal.shown and password.encode() not in terminal.shown
-
-
-def test_a_proxy_without_a_terminal(stage, shell):
-    proxy, _ = proxy_server(stage)
-    done = shell.run("fetch", "-x", f"127.0.0.1:{proxy.port}", "http://elsewhere.example/x")
-    assert done.returncode == 67 and done.stdout == b"" and done.stderr.count(b"\n") == 1
-    assert f"proxy http://127.0.0.1:{proxy.port} requires".encode() in done.stderr and b"-U user:password" in done.stderr
-
-
-def test_the_password_of_a_proxy_is_asked_for(stage, shell):
-    proxy, password = proxy_server(stage)
-    terminal = shell.at_terminal("fetch", "-x", f"127.0.0.1:{proxy.port}", "-U", "bob", "http://elsewhere.example/x")
+    terminal = shell.at_terminal(*words, "-U", "bob")
     terminal.answer({"Password for bob at the proxy: ": password})
     assert terminal.end() == 0 and b"through the proxy" in terminal.shown and password.encode() not in terminal.shown
-    assert shell.run("fetch", "-x", f"127.0.0.1:{proxy.port}", "-U", "bob", "http://elsewhere.example/x").returncode == 67
+    done = shell.run(*words)
+    assert done.returncode == 67 and done.stdout == b"" and done.stderr.count(b"\n") == 1
+    assert f"proxy http://127.0.0.1:{proxy.port} requires".encode() in done.stderr and b"-U user:password" in done.stderr
+    assert shell.run(*words, "-U", "bob").returncode == 67
 
 
 def test_socks_at_a_terminal_and_in_the_command(stage, shell, socks, account):
@@ -82,23 +68,18 @@ def test_socks_at_a_terminal_and_in_the_command(stage, shell, socks, account):
     assert {asked for asked in socks.asked} == {(account[0], "localhost", origin.port)}
 
 
-def test_the_configured_proxy_can_be_bypassed_on_request(stage, configured):
+def test_the_configured_proxy_is_bypassed_on_request_only(stage):
+    """One that does not respond is an error."""
     origin = stage.server(lambda request: response(200, b"straight\n"))
+    for scheme in ["http", "https", "socks5h"]:
+        assert shell_with(stage, f'[proxy]\nurl = "{scheme}://127.0.0.1:1"\n').run("fetch", origin.url).returncode == 97
+    assert origin.requests == []
     proxy = stage.server(lambda request: response(200, b"through the proxy\n"))
-    shell = configured(f'[proxy]\nurl = "{proxy.url}"\n')
+    shell = shell_with(stage, f'[proxy]\nurl = "{proxy.url}"\n')
     assert shell.run("fetch", origin.url).stdout == b"through the proxy\n"
     for words in [["--noproxy", "*"], ["-x", ""]]:
         assert shell.run("fetch", *words, origin.url).stdout == b"straight\n"
     assert len(proxy.requests) == 1
-
-
-def test_an_unreachable_proxy_is_not_bypassed(stage, configured):
-    """A proxy that does not respond is an error, also if the configuration names it."""
-    origin = stage.server(lambda request: response(200, b"reached\n"))
-    for scheme in ["http", "https", "socks5h"]:
-        shell = configured(f'[proxy]\nurl = "{scheme}://127.0.0.1:1"\n')
-        assert shell.run("fetch", origin.url).returncode == 97
-    assert origin.requests == []
 
 
 @pytest.mark.parametrize("words, code", [
@@ -176,8 +157,8 @@ def test_a_token_in_the_command(stage, shell):
 
 # Schemes
 
-def test_ntlm_takes_domain_and_user(stage, configured, ntlm, ntlm_users):
-    shell = configured('[schemes]\nntlm = ["127.0.0.1"]\n')
+def test_ntlm_takes_domain_and_user(stage, ntlm, ntlm_users):
+    shell = shell_with(stage, '[schemes]\nntlm = ["127.0.0.1"]\n')
     terminal = shell.at_terminal("fetch", ntlm.url)
     terminal.expect("Scheme: NTLM. Not encrypted, but the password stays on this machine")
     terminal.answer({"User (DOMAIN\\user): ": "TESTDOM\\alice", "Password for TESTDOM\\alice: ": ntlm_users["alice"]})
@@ -187,38 +168,28 @@ def test_ntlm_takes_domain_and_user(stage, configured, ntlm, ntlm_users):
     assert [user for _, _, user in ntlm.handler.served] == ["TESTDOM\\alice", "TESTDOM\\bob"]
 
 
-def test_a_challenge_without_a_realm_is_shown_without_one(stage, configured, ntlm):
-    done = configured('[schemes]\nntlm = ["127.0.0.1"]\n').run("fetch", ntlm.url)
+def test_a_challenge_without_a_realm_is_shown_without_one(stage, ntlm):
+    done = shell_with(stage, '[schemes]\nntlm = ["127.0.0.1"]\n').run("fetch", ntlm.url)
     assert done.returncode == 67 and b"requires a login (NTLM); no terminal available" in done.stderr
     bearer = stage.server(lambda request: response(401, b"", "WWW-Authenticate: Bearer"))
-    assert b"requires a login (Bearer);" in configured("").run("fetch", bearer.url).stderr
+    assert b"requires a login (Bearer);" in shell_with(stage, "").run("fetch", bearer.url).stderr
     empty = stage.server(basic_server("bob", "x", realm=""))
-    assert b'requires a login (Basic, "");' in configured("").run("fetch", empty.url).stderr
+    assert b'requires a login (Basic, "");' in shell_with(stage, "").run("fetch", empty.url).stderr
 
 
-def test_an_unknown_scheme_is_declined_by_name(stage, shell):
-    server = stage.server(lambda request: response(401, b"hoba only\n", 'WWW-Authenticate: Hoba realm="x"'))
+def test_an_unknown_scheme_is_declined_by_name_unless_an_agent_knows_it(stage, shell):
+    server = stage.server(
+        lambda request: response(200, b"welcome") if request.authorization == "Hoba one"
+        else response(401, b"hoba only\n", 'WWW-Authenticate: Hoba realm="x"'))
     terminal = shell.at_terminal("fetch", server.url)
     assert terminal.end() == 0
     assert b"requires a login with the scheme Hoba, which is not supported here" in terminal.shown and b"hoba only" in terminal.shown
     done = shell.run("fetch", server.url)
     assert done.returncode == 67 and b"only an agent" in done.stderr
-
-
-def test_an_agent_may_know_the_scheme(stage, shell):
-    server = stage.server(
-        lambda request: response(200, b"welcome") if request.authorization == "Hoba one"
-        else response(401, b"no", 'WWW-Authenticate: Hoba realm="x"'))
-    agent = stage.client(answer=lambda challenge: {
-        "action": "credential", "credential": {"type": "header", "scheme": "Hoba", "value": "one"}}, name="desk")
-    agent.call("agent/register", {"name": "desk"})
+    stage.agent({"action": "credential", "credential": {"type": "header", "scheme": "Hoba", "value": "one"}})
     assert shell.run("fetch", server.url).stdout == b"welcome"
     terminal = shell.at_terminal("fetch", server.url)
     assert terminal.end() == 0 and b"welcome" in terminal.shown
-
-
-def shell_with(stage, text, **more):
-    return Shell(stage.configured(text, **more))
 
 
 def offering(stage, *challenges, status=401):
@@ -261,14 +232,14 @@ def test_negotiate_is_not_for_a_named_user(stage, shell):
     assert "and no proxy from the command line\n" in said(shell.run("fetch", "-x", server.url, "http://elsewhere.example/"), 0)
 
 
-def test_schemes_that_the_command_leaves_out(stage, shell):
+def test_schemes_that_the_command_or_the_configuration_leaves_out(stage, shell):
     server = offering(stage, 'Digest realm="a, Fake b", nonce="n"', 'Basic realm="x", NTLM, Negotiate abc==', "Digest nonce=1", 'Hoba a = "b\\", Worse"')
     text = said(shell.run("fetch", "--ntlm", "-u", "bob:x", server.url), 67)
     assert "(offered: Digest, Basic, NTLM, Negotiate, Hoba); Digest, Basic, Negotiate, Hoba: not selected by the command; NTLM: needs" in text
     assert server.authorizations == [None]
-
-
-def test_schemes_that_the_configuration_leaves_out(stage):
+    server, text = offering(stage), "watchword: {} returned status 401 and offered no login scheme\n"
+    assert said(shell.run("fetch", "-u", "bob:x", server.url), 67) == text.format(server.url)
+    assert shell.run("fetch", server.url).stderr == b""
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     shell = shell_with(stage, f'[schemes]\norder = ["127.0.0.1:{server.port} digest"]\n')
@@ -293,16 +264,8 @@ def test_a_proxy(stage, shell, ntlm_proxy, ntlm_users):
     shell = shell_with(stage, f'[proxy]\nurl = "{ntlm_proxy.url}"\n')
     assert b"NTLM: needs the proxy's host in schemes.ntlm" in shell.run("fetch", "http://elsewhere.example/").stderr
     # A proxy's login does not request one of the server.
-    server = offering(stage, "NTLM")
-    text = said(shell.run("fetch", "-x", server.url, "-U", "pat:x", "http://elsewhere.example/"), 0)
+    text = said(shell.run("fetch", "-x", offering(stage, "NTLM").url, "-U", "pat:x", "http://elsewhere.example/"), 0)
     assert 'needs "elsewhere.example" in schemes.ntlm of the configuration, and https if a proxy is used\n' in text
-
-
-def test_nothing_is_offered(stage, shell):
-    server = offering(stage)
-    text = said(shell.run("fetch", "-u", "bob:x", server.url), 67)
-    assert text == f"watchword: {server.url} returned status 401 and offered no login scheme\n"
-    assert shell.run("fetch", server.url).stderr == b""
 
 
 def test_the_response_is_written_and_the_exit_code_is_67(stage, shell, tmp_path):
@@ -315,8 +278,7 @@ def test_the_response_is_written_and_the_exit_code_is_67(stage, shell, tmp_path)
 
 
 def test_a_prompt_at_the_terminal_suppresses_the_diagnostic(stage, shell):
-    server = stage.server(basic_server("bob", "x"))
-    terminal = shell.at_terminal("fetch", "--basic", server.url)
+    terminal = shell.at_terminal("fetch", "--basic", stage.server(basic_server("bob", "x")).url)
     terminal.expect("User: ")
     terminal.type("\x04")
     assert terminal.end() == 67 and b"please log in" in terminal.shown and b"offered:" not in terminal.shown

@@ -11,6 +11,7 @@ from rig.broker import ROOT
 from rig.client import password_answer
 from rig.local_fronts import exchange, open_proxy, open_site
 from rig.scripted import DigestCheck, response
+from rig.servers import private
 
 ABSOLUTE, BOB = "GET {url}/ HTTP/1.1", {"type": "password", "user": "bob", "password": "secret"}
 # A type 2 message without the flag for extended session security.
@@ -162,10 +163,11 @@ def default_port(stage):
 
 
 def missing_password(stage):
-    server, asked = stage.server(challenging(['Basic realm="x"'])), []
-    client = stage.client(answer=lambda params: asked.append(params) or {"action": "continue"})
+    server = stage.server(challenging(['Basic realm="x"']))
+    client = stage.client(answer={"action": "continue"})
     client.fetch(f"http://bob@127.0.0.1:{server.port}/")
-    return "the password is asked for" if [one["proposedCredential"]["user"] for one in asked] == ["bob"] and server.authorizations == [None] else "sent"
+    users = [one["proposedCredential"]["user"] for one in client.asked]
+    return "the password is asked for" if users == ["bob"] and server.authorizations == [None] else "sent"
 
 
 def unasked(stage):
@@ -177,8 +179,7 @@ def unasked(stage):
 def large_upload(stage):
     """The body is not there any more when the challenge arrives."""
     server = stage.server(DigestCheck("bob", "secret", qop="auth-int"))
-    client = stage.client(answer=lambda params: password_answer("bob", "secret"))
-    assert "result" in client.call("agent/register", {"name": "tests"})
+    client = stage.agent(password_answer("bob", "secret"))
     received = exchange(open_proxy(client)[0], encoded(posting("Content-Length: 100000", body="x" * 100_000), server))
     return received[9:12].decode() if server.authorizations == [None] else f"{server.authorizations}"
 
@@ -187,8 +188,7 @@ def elsewhere(challenge, **params):
     """A probe of a fetch of http://server.example/, a host that only a proxy knows."""
     def probe(stage):
         proxy, path = stage.server(challenging([challenge])), stage.folder / "netrc"
-        path.write_text("machine server.example login bob password secret")
-        path.chmod(0o600)
+        private(path, "machine server.example login bob password secret")
         client = stage.client(delivery=None, broker=stage.configured(f'[credentials]\nnetrc = "{path}"\n[proxy]\nurl = "{proxy.url}"\n'))
         client.fetch("http://server.example/", **params)
         return "not sent" if proxy.authorizations == [None] else "sent"

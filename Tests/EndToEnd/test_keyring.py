@@ -17,6 +17,7 @@ from rig.broker import program
 from rig.client import password_answer
 from rig.keyring import SCHEMA, SERVICE, Keyring, description, heard, lock, settle
 from rig.scripted import DigestCheck, ScriptedServer, basic, basic_server, response
+from rig.servers import private
 from rig.terminal import Shell
 
 
@@ -46,10 +47,9 @@ def keyring_list(client, server=None):
 
 def unasked(stage, broker, server):
     """Makes a fetch of a client that answers challenges, but must not receive one."""
-    asked = []
-    client = stage.client(broker=broker, answer=lambda params: asked.append(params) or {"action": "continue"})
+    client = stage.client(broker=broker, answer={"action": "continue"})
     result = client.fetch(server.url)["result"]
-    assert asked == []
+    assert client.asked == []
     return result
 
 
@@ -215,19 +215,6 @@ def server(stage):
     return server
 
 
-def python_keyring(gnome, program, *arguments, text=""):
-    backend = {"PYTHON_KEYRING_BACKEND": "keyring.backends.SecretService.Keyring"}
-    return gnome.run("/usr/bin/python3", "-c", program, *arguments, text=text, **backend)
-
-
-def fetch_unasked(stage, gnome, server):
-    broker = stage.broker(environment=gnome.for_broker)
-    asked = []
-    client = stage.client(broker=broker, answer=lambda params: asked.append(params) or {"action": "continue"})
-    result = client.fetch(server.url)["result"]
-    return result["status"], result["auth"] and result["auth"]["source"], len(asked)
-
-
 def git(gnome, helper, action, **lines):
     """Passes text to the helper as git does; returns its output as pairs."""
     said = gnome.run(helper, action, text="".join(f"{name}={value}\n" for name, value in lines.items()) + "\n")
@@ -243,9 +230,11 @@ def test_a_password_that_pythons_keyring_or_git_has_stored_is_used(stage, gnome,
     if service == "git":
         git(gnome, git_helper, "store", protocol="http", host=port(server), username="bob", password=server.password)
     else:
-        python_keyring(gnome, SET, service.format(server.port), "bob", text=server.password)
+        gnome.run("/usr/bin/python3", "-c", SET, service.format(server.port), "bob", text=server.password,
+                  PYTHON_KEYRING_BACKEND="keyring.backends.SecretService.Keyring")
     assert [secret for _, secret in gnome.items()] == [server.password]
-    assert fetch_unasked(stage, gnome, server) == (200, "keyring", 0)
+    result = unasked(stage, start_broker(stage, gnome), server)
+    assert (result["status"], result["auth"]["source"]) == (200, "keyring")
     assert server.authorizations == [None, basic("bob", server.password)]
 
 
@@ -257,9 +246,7 @@ def test_git_reads_and_erases_what_we_have_stored(stage, gnome, server, git_help
         assert client.fetch(server.url)["result"]["status"] == 200
     else:
         realm = {"realm": "Staff", "authenticationMethod": "httpBasic"} if "realm" in way else {}
-        assert "result" in client.call("credential/store", {
-            "protectionSpace": {"protocol": "http", "host": "127.0.0.1", "port": server.port, **realm},
-            "credential": {"type": "password", "user": "bob", "password": server.password, "persistence": "permanent"}})
+        store(client, server, "bob", server.password, **realm)
     settle(client)
     found = git(gnome, git_helper, "get", protocol="http", host=port(server))
     assert (found["username"], found["password"]) == ("bob", server.password)
@@ -281,13 +268,6 @@ def watcher(stage, gnome):
 
 def attributes(**more):
     return {"schema": SCHEMA, "server": "h.example", "protocol": "https", "port": "443", "user": "bob", **more}
-
-
-def own(gnome, **more):
-    """The item with these attributes, as another program sees it."""
-    wanted = {key: value for key, value in {"user": "bob", **more}.items()}
-    connection = open_dbus_connection(gnome.address)
-    return contextlib.closing(connection), next(secretstorage.search_items(connection, wanted))
 
 
 def next_change(client):
@@ -314,8 +294,8 @@ def test_each_change_of_another_program_is_notified_once(stage, gnome, watcher):
     assert next_change(watcher) == [STORED]
     gnome.put(stage.secret(), **attributes())
     assert next_change(watcher) == [STORED]
-    closing, item = own(gnome)
-    with closing:
+    with contextlib.closing(open_dbus_connection(gnome.address)) as connection:
+        item = next(secretstorage.search_items(connection, {"user": "bob"}))
         item.set_attributes({**item.get_attributes(), "port": "8443"})
     assert next_change(watcher) == [{**STORED, "protectionSpace": {**STORED["protectionSpace"], "port": 8443}}]
     gnome.run("secret-tool", "clear", "server", "h.example")
@@ -385,24 +365,21 @@ def limit(seconds):
 
 def start_configured(stage, environment, lines=limit(PATIENT)):
     """Starts a broker with a configuration file at the path from the manual page."""
-    folder = stage.folder / f"config{len(stage.brokers)}" / "watchword"
-    folder.mkdir(parents=True, mode=0o700)
-    file = folder / "config.toml"
-    file.touch(mode=0o600)
-    file.write_text(lines)
-    return stage.broker(environment={**environment, "XDG_CONFIG_HOME": str(folder.parent)})
+    folder = stage.folder / f"config{len(stage.brokers)}"
+    (folder / "watchword").mkdir(parents=True, mode=0o700)
+    private(folder / "watchword" / "config.toml", lines)
+    return stage.broker(environment={**environment, "XDG_CONFIG_HOME": str(folder)})
 
 
 def asked_once(stage, broker, server, password, **more):
     """Makes a fetch that is challenged once and then succeeds. Returns the challenge."""
-    asked = []
     client = stage.client(
-        broker=broker, answer=lambda params: asked.append(params) or password_answer("bob", password, **more))
+        broker=broker, answer=password_answer("bob", password, **more))
     assert client.fetch(server.url)["result"]["auth"]["source"] == "client"
     settle(client)
-    assert len(asked) == 1
+    assert len(client.asked) == 1
     assert server.authorizations[-2:] == [None, basic("bob", password)]
-    return asked[0]
+    return client.asked[0]
 
 
 def calls_so_far(keyring):
@@ -464,8 +441,7 @@ def test_without_a_keyring(stage, bus):
     broker = start_configured(stage, environment, lines)
     assert asked_once(stage, broker, server, password, persistence="permanent")["persistenceAllowed"] == ["none", "forSession"]
     assert state(stage, broker)[:2] == ("unavailable", "disabled" if bus == "not in use" else "absent")
-    client = stage.client()
-    listed = client.call("credential/list")["result"]
+    listed = stage.client().call("credential/list")["result"]
     assert [one["source"] for one in listed["credentials"]] == ["session"]
     assert listed["keyring"]["state"] == "unavailable"
     if bus == "not in use":
@@ -510,18 +486,13 @@ def test_a_library_that_cannot_be_loaded(stage, gnome, tmp_path):
     may contain another login. The library may become available later."""
     library = tmp_path / "libsecret-1.so.0"
     library.write_text("no library")
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
-    netrc = stage.folder / "logins.netrc"
-    netrc.write_text(f"machine 127.0.0.1:{server.port} login eve password wrong\n")
-    netrc.chmod(0o600)
+    server, password = stage.protected()
+    netrc = private(stage.folder / "logins.netrc", f"machine 127.0.0.1:{server.port} login eve password wrong\n")
     broker = stage.configured(
         f'[credentials]\nnetrc = "{netrc}"\n', environment={**gnome.for_broker, "LD_LIBRARY_PATH": str(tmp_path)})
     client = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", password))
     for _ in range(2):
-        keyring = client.call("credential/list", None)["result"]["keyring"]
-        assert keyring["state"] == "unavailable"
+        assert client.call("credential/list", None)["result"]["keyring"]["state"] == "unavailable"
         status = client.call("server/status")["result"]["keyring"]
         assert status["kind"] == "refused" and "libsecret-1" in status["reason"]
     assert client.fetch(server.url)["result"]["status"] == 200
@@ -534,12 +505,8 @@ def test_a_library_that_cannot_be_loaded(stage, gnome, tmp_path):
 @has_table
 def test_without_a_bus_there_is_no_keyring_to_load_a_library_for(stage, tmp_path):
     (tmp_path / "libsecret-1.so.0").write_text("no library")
-    password = stage.secret()
-    server = stage.server(basic_server("bob", password))
-    stage.allow(password, server)
-    netrc = stage.folder / "logins.netrc"
-    netrc.write_text(f"machine 127.0.0.1:{server.port} login bob password {password}\n")
-    netrc.chmod(0o600)
+    server, password = stage.protected()
+    netrc = private(stage.folder / "logins.netrc", f"machine 127.0.0.1:{server.port} login bob password {password}\n")
     broker = stage.configured(f'[credentials]\nnetrc = "{netrc}"\n', environment={"LD_LIBRARY_PATH": str(tmp_path)})
     result = stage.client(broker=broker, answer=lambda challenge: pytest.fail("unexpected challenge")).fetch(server.url)["result"]
     assert (result["status"], result["auth"]["source"]) == (200, "netrc")

@@ -9,20 +9,17 @@ import pytest
 
 from rig.bodies import eventually
 from rig.broker import program
-from rig.client import password_answer
+from rig.client import password_answer, trust_answer
 from rig.scripted import response
 from rig.subjects import AS_NOBODY, home_of_nobody, let_others_reach
 from rig.waiting import is_ready
 
 
-def start_second(broker):
-    return subprocess.run([program("watchwordd"), "--socket", broker.socket], env=broker.environment, capture_output=True, text=True, timeout=30)
-
-
 def test_rule_a3_the_socket_is_private_and_there_is_one_broker(stage):
     broker = stage.broker()
     assert stat.S_IMODE(os.stat(broker.socket).st_mode) == 0o600
-    second = start_second(broker)
+    words = [program("watchwordd"), "--socket", broker.socket]
+    second = subprocess.run(words, env=broker.environment, capture_output=True, text=True, timeout=30)
     assert second.returncode == 3
     assert "already listens" in second.stderr and second.stderr.count("\n") == 1
     assert stage.client(delivery=None).call("ping")["result"] == {}
@@ -134,8 +131,7 @@ except OSError as problem:
 def test_rule_a3_another_user_can_read_no_file_and_gets_no_reply(stage, tls_server):
     """Checks the default modes, then every directory accessible, then the socket accessible, too."""
     broker = stage.broker()
-    client = stage.client(broker=broker, answer=lambda challenge: {"action": "credential", "credential": {
-        "type": "trust", "spkiSha256": challenge["protectionSpace"]["serverTrust"]["chain"][0]["spkiSha256"], "persistence": "permanent"}})
+    client = stage.client(broker=broker, answer=lambda challenge: trust_answer(challenge, "permanent"))
     client.call("auth/subscribe", {"mode": "everything"})
     assert client.fetch(tls_server("self-signed").url)["result"]["status"] == 200
     state = broker.home / ".local" / "state" / "watchword"

@@ -1,7 +1,6 @@
 """Logins in a browser and on other devices while something else happens or ends: other programs, answers, locks, reloads, restarts, the
-client, the session, the keyring; and logins at real authorization servers."""
+client, the session, the keyring."""
 import contextlib
-import json
 import os
 import signal
 import socket
@@ -10,17 +9,14 @@ import threading
 
 import pytest
 
-from rig import browser, leaks, tiny_browser
-from rig.authorization_server import ProtectedResource
+from rig import leaks, tiny_browser
 from rig.bodies import eventually
 from rig.broker import program
-from rig.client import Client, password_answer
+from rig.client import Client
 from rig.login_sites import (  # noqa: F401
-    Site, client, failure, forgotten, held_login, log_in, logged_in, login_url, site, started, statuses, stranger)
+    Site, client, failure, forgotten, held_login, is_asked, log_in, logged_in, login_url, site, started, statuses, stranger, user)
 from rig.oauth_answers import dated, json_answer, redirect
-from rig.real_oauth import Glewlwyd, OIDCMock, TokenService
 from rig.servers import free_port
-from rig.subjects import Consenter
 from rig.terminal import Shell
 
 CLIENT = '[sharing]\nsession = "client"\n'
@@ -31,12 +27,10 @@ RELEASED = f'[credentials]\nhand-out = ["{os.path.realpath(program("watchword"))
 def questions(client, url, **params):
     """Fetches the page, with a login for each question; returns the number of the questions and the reply."""
     call, count = client.start("fetch/run", {"url": url, **params}), 0
-    while call not in client.replies:
-        eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
-        if not client.challenges.empty():
-            count += 1
-            assert count < 6, "one question after the other"
-            tiny_browser.open_login(login_url(client.challenges.get()))
+    while is_asked(client, call):
+        count += 1
+        assert count < 6, "one question after the other"
+        tiny_browser.open_login(login_url(client.challenges.get()))
     return count, client.replies[call]
 
 
@@ -86,7 +80,7 @@ def test_the_end_of_the_session_during_a_renewal_leaves_the_login(stage, site, g
             first.call(how)
         if how != "stop":
             # While the broker is locked, the client is asked for a token instead.
-            eventually(lambda: call in second.replies or not second.challenges.empty(), "the end of the wait")
+            is_asked(second, call)
             assert "result" not in second.replies.get(call, {})
     if how == "stop":
         broker.process.wait(30)
@@ -99,8 +93,7 @@ def test_the_end_of_the_session_during_a_renewal_leaves_the_login(stage, site, g
 
 
 def test_a_login_is_forgotten_by_its_id_after_the_keyring_has_failed(stage, site, gnome):
-    client = stage.client(broker=site.broker(environment=gnome.for_broker, text="[keyring]\ncall-limit-ms = 1000\n"))
-    logged_in(client, site)
+    client = site.logged_in(environment=gnome.for_broker, text="[keyring]\ncall-limit-ms = 1000\n")
     (login,) = [one for one in client.call("credential/list", {})["result"]["credentials"] if one["source"] == "keyring"]
     os.kill(gnome.processes[-1].pid, signal.SIGSTOP)
     client.call("credential/list", {}, 40)
@@ -111,9 +104,8 @@ def test_a_login_is_forgotten_by_its_id_after_the_keyring_has_failed(stage, site
 
 
 def test_a_table_that_is_added_inside_another_gets_no_token_of_it(stage, site, gnome):
-    broker = site.broker(environment=gnome.for_broker)
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in(environment=gnome.for_broker)
+    broker = stage.brokers[-1]
     outer = site.server.access_tokens[0].value
     site.server.client("another")
     inner = site.configuration().replace('"]\n', '/api/in"]\n', 1).replace('"watchword"', '"another"')
@@ -141,151 +133,15 @@ def test_a_client_with_a_session_of_its_own_can_use_its_login(stage, site):
 
 def test_a_server_out_of_order_does_not_keep_a_login(stage, site, gnome):
     """A refused revocation leaves nothing behind here."""
-    client = stage.client(broker=site.broker(environment=gnome.for_broker))
-    logged_in(client, site)
+    client = site.logged_in(environment=gnome.for_broker)
     site.server.fail("/revoke", json_answer(503, {}))
     assert client.call("credential/forget", {"protectionSpace": site.space()})["result"]["removed"] >= 1
     assert not gnome.items() and forgotten(client, site)
 
 
-@pytest.fixture
-def glewlwyd(stage, tmp_path):
-    folder = tmp_path / "glewlwyd"
-    folder.mkdir()
-    server = stage.server(Glewlwyd(folder, access_token_duration=2))
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def resource(stage, glewlwyd):
-    return stage.server(ProtectedResource(glewlwyd))
-
-
-def configured(stage, resource, server, **options):
-    lines = {"issuer": server.issuer, "client-id": "watchword", "scopes": None, **options}
-    text = "".join(f'{name} = "{value}"\n' for name, value in lines.items() if isinstance(value, str))
-    text += "".join(f"{name} = {value}\n" for name, value in lines.items() if isinstance(value, int))
-    return stage.configured(f'[oauth."{resource.url}"]\nscopes = ["openid", "read"]\n{text}')
-
-
-def start(client, url):
-    return client.start("fetch/run", {"url": url})
-
-
-def login_page(challenge):
-    """Returns the page of the server to which the broker sends the browser."""
-    return tiny_browser.visit(challenge["params"]["login"]["url"]).location
-
-
-def test_glewlwyd_in_chromium(stage, glewlwyd, resource):
-    """A real browser runs the scripts of the login page, and follows the redirect back to the broker."""
-    client = stage.client(broker=configured(stage, resource, glewlwyd, **{"redirect-port": glewlwyd.redirect_port}))
-    calls = [start(client, resource.url + "/api") for _ in range(3)]
-    login = client.challenges.get(timeout=30)["params"]["login"]
-    address, text = browser.log_in(glewlwyd, login["url"])
-    assert address.startswith(f"http://127.0.0.1:{glewlwyd.redirect_port}/callback?") and "You are logged in" in text
-    assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 3
-    assert [request.form["grant_type"] for request in glewlwyd.requests_to("/token")].count("authorization_code") == 1
-    eventually(lambda: len({token for _, token in resource.presented if token}) > 1 or not client.fetch(resource.url + "/api"), "it is renewed")
-    assert client.challenges.empty()
-    # glewlwyd answers a refresh token that it has revoked with 400 and no body.
-    assert glewlwyd.revoke_refresh()
-    call = eventually(lambda: asked(client, resource.url + "/api"), "the person is asked again")
-    glewlwyd.approve(login_page(client.challenges.get(timeout=30)))
-    assert client.wait(call)["result"]["status"] == 200 and client.challenges.empty()
-
-
-def asked(client, url):
-    """Fetches; returns the call if it waits for a login."""
-    call = start(client, url)
-    eventually(lambda: call in client.replies or not client.challenges.empty(), "an answer or a question")
-    return None if call in client.replies else call
-
-
-def test_glewlwyd_with_a_device_code(stage, glewlwyd, resource):
-    client = stage.client(broker=configured(stage, resource, glewlwyd, flow="device"))
-    call = start(client, resource.url + "/api")
-    login = client.challenges.get(timeout=30)["params"]["login"]
-    glewlwyd.approve_device(login["userCode"])
-    assert client.wait(call)["result"]["status"] == 200
-
-
-def test_glewlwyd_with_client_credentials(stage, glewlwyd, resource, tmp_path):
-    path = tmp_path / "secret"
-    path.write_text(glewlwyd.secret)
-    path.chmod(0o600)
-    broker = stage.configured(
-        f'[oauth."{resource.url}"]\nissuer = "{glewlwyd.issuer}"\nclient-id = "robot"\nclient-secret-file = "{path}"\n'
-        'flow = "client-credentials"\nscopes = ["read"]\n')
-    assert stage.client(broker=broker).fetch(resource.url + "/api")["result"]["status"] == 200
-
-
-@pytest.fixture
-def provider(tmp_path):
-    provider = OIDCMock(tmp_path, expires_in=2)
-    yield provider
-    provider.stop()
-
-
-def test_an_openid_provider(stage, provider, tmp_path):
-    """A free port for the redirect, a client with a secret, an ID token, and user information as the resource."""
-    path = tmp_path / "secret"
-    path.write_text("not checked")
-    path.chmod(0o600)
-    url = provider.endpoint("userinfo")
-    broker = stage.configured(
-        f'[oauth."{url}"]\nissuer = "{provider.issuer}"\nclient-id = "watchword"\nclient-secret-file = "{path}"\n'
-        'scopes = ["openid", "email"]\n')
-    client = stage.client(broker=broker)
-    call = start(client, url)
-    assert b"logged in" in provider.approve(login_page(client.challenges.get(timeout=30))).body
-    result = client.wait(call)["result"]
-    assert result["status"] == 200 and json.loads(result["body"]["value"])["email"] == "ann", result
-    eventually(lambda: client.fetch(url)["result"]["status"] == 200 and provider.token_requests() > 1, "the token is renewed")
-    assert client.challenges.empty()
-    # It answers a revoked token with 400 and no challenge.
-    provider.revoke_all()
-    assert client.fetch(url)["result"]["status"] == 400 and client.challenges.empty()
-
-
-@pytest.fixture
-def service(stage, tmp_path):
-    folder = tmp_path / "registry"
-    folder.mkdir()
-    service = stage.server(TokenService(folder, {"ann": "anns-password"}))
-    yield service
-    service.stop()
-
-
-def registry_broker(stage, service):
-    return stage.configured(f'[oauth."http://127.0.0.1:{service.registry.port}"]\nflow = "registry"\nissuer = "{service.url}"\n')
-
-
-def test_a_registry_gives_a_token_without_a_login(stage, service):
-    client = stage.client(broker=registry_broker(stage, service))
-    result = client.fetch(f"http://127.0.0.1:{service.registry.port}/v2/")["result"]
-    assert result["status"] == 200 and client.challenges.empty()
-    assert [user for user, _, _ in service.asked] == [""]
-
-
-def test_a_registry_asks_for_the_password_to_push(stage, service):
-    client = stage.client(broker=registry_broker(stage, service))
-    url = f"http://127.0.0.1:{service.registry.port}/v2/images/blobs/uploads/"
-    call = client.start("fetch/run", {"url": url, "method": "POST"})
-    challenge = client.challenges.get(timeout=30)
-    space = challenge["params"]["protectionSpace"]
-    assert (space["port"], space["authenticationMethod"]) == (service.port, "httpBasic")
-    client.reply(challenge, password_answer("ann", "anns-password"))
-    assert client.wait(call)["result"]["status"] == 202
-    assert [user for user, _, _ in service.asked] == ["", "ann"]
-    assert client.fetch(url, method="POST")["result"]["status"] == 202 and client.challenges.empty()
-
-
 def crowd(stage, broker, url, count=9, **params):
     """An agent, and programs without one that fetch the same page; returns the agent, and the programs with their calls."""
-    agent = stage.client(broker=broker)
-    assert "result" in agent.call("agent/register", {"name": "tests"})
+    agent = stage.agent(broker=broker)
     programs = []
     for index in range(count):
         one = stage.client(broker=broker, delivery=None)
@@ -347,8 +203,7 @@ def test_other_answers_while_the_browser_returns(site, client, action, when):
     assert len(site.token_requests()) <= 1
 
 
-def test_a_token_typed_while_the_browser_returns(stage, site, client):
-    logged_in(client, site)
+def test_a_token_typed_while_the_browser_returns(stage, site, user):
     typed = site.server.access_tokens[0].value
     other = stage.client(broker=site.broker())
     call, challenge, back = held_login(other, site.url)
@@ -382,42 +237,28 @@ def test_a_reload_during_a_login_does_not_mix_configurations(stage, site):
 
 
 def test_a_table_that_is_removed_ends_the_use_of_its_grant(stage, site):
-    broker = site.broker()
-    client = stage.client(broker=broker)
-    logged_in(client, site)
+    client = site.logged_in()
+    broker = stage.brokers[-1]
     site.server.revoke_access()
     broker.reload("")
     assert client.fetch(site.url, auth={"interaction": "none"})["result"]["status"] == 401
     assert len(site.token_requests()) == 1
 
 
-@pytest.fixture
-def kept(stage, site, gnome):
-    """A login whose grant is in the keyring; the site has its broker, client and keyring."""
-    site.running = site.broker(environment=gnome.for_broker)
-    site.client, site.keyring = stage.client(broker=site.running), gnome
-    logged_in(site.client, site)
-    return site
-
-
-@pytest.mark.parametrize("method", ["credential/list", "keyring/status", "grant/list", "fetch/list"])
-def test_no_list_shows_a_refresh_token(stage, kept, method):
-    watcher = stage.client(broker=kept.running)
-    assert "result" in watcher.call(method, {})
-    for token in kept.server.refresh_tokens:
-        assert not leaks.places_with(token.value, {"client": watcher.received_bytes})
-        # Nor any field in which it would be.
-        assert b"refreshToken" not in watcher.received_bytes
-
-
-def test_secrets_are_in_no_record(stage, kept):
-    kept.server.revoke_access()
-    assert kept.client.fetch(kept.url)["result"]["status"] == 200
-    done = subprocess.run([program("watchword"), "log"], env=kept.running.environment, capture_output=True, timeout=30)
-    files = leaks.files_below(kept.running.folder)
-    query = kept.server.authorizations[0]
-    for secret in [*kept.server.issued_secrets(), query["state"], kept.token_requests()[0].form["code_verifier"]]:
-        assert not leaks.places_with(secret, {"log": done.stdout + done.stderr, **files})
+def test_no_list_and_no_record_has_a_secret(stage, site, gnome):
+    client = site.logged_in(environment=gnome.for_broker)
+    broker, watcher = stage.brokers[-1], stage.client()
+    for method in ["credential/list", "keyring/status", "grant/list", "fetch/list"]:
+        assert "result" in watcher.call(method, {})
+    # Nor any field in which it would be.
+    assert b"refreshToken" not in watcher.received_bytes
+    site.server.revoke_access()
+    assert client.fetch(site.url)["result"]["status"] == 200
+    done = subprocess.run([program("watchword"), "log"], env=broker.environment, capture_output=True, timeout=30)
+    places = {"log": done.stdout + done.stderr, "lists": watcher.received_bytes, **leaks.files_below(broker.folder)}
+    query = site.server.authorizations[0]
+    for secret in [*site.server.issued_secrets(), query["state"], site.token_requests()[0].form["code_verifier"]]:
+        assert not leaks.places_with(secret, places)
 
 
 # Fixed ports
@@ -476,28 +317,20 @@ def test_a_challenge_for_bearer_does_not_downgrade_a_bound_token(stage, bound):
 
 # Consent
 
-
 ASK = '[sharing]\nsession = "ask"\n'
-
-
-def refused(broker, url):
-    """Fetches with the helper, another program than the interpreter of these tests, whose use of a login is not allowed."""
-    done = Shell(broker).run("fetch", "-s", "--no-start", url)
-    assert b"for the bearer" not in done.stdout, done
-    return done
 
 
 @pytest.mark.parametrize("renews", [False, True])
 def test_another_program_needs_consent_for_the_token(stage, site, renews):
     broker = site.broker(text=ASK)
-    agent = Consenter(broker.socket)
-    stage.clients.append(agent)
+    agent = stage.consenter(broker)
     first = stage.client(broker=broker)
     logged_in(first, site)
     sent = len(site.sent_tokens())
     if renews:
         site.server.revoke_access()
-    refused(broker, site.url)
+    # The helper is another program than the interpreter of these tests.
+    assert b"for the bearer" not in Shell(broker).run("fetch", "-s", "--no-start", site.url).stdout
     assert len(agent.asked) == 1 and agent.asked[0]["protectionSpace"]["port"] == site.resource.port
     assert set(site.sent_tokens()[sent:]) <= {None}, site.sent_tokens()
     if not renews:
@@ -507,8 +340,7 @@ def test_another_program_needs_consent_for_the_token(stage, site, renews):
 
 def test_a_program_with_consent_uses_the_token(stage, site):
     broker = site.broker(text=ASK)
-    agent = Consenter(broker.socket, allow="always")
-    stage.clients.append(agent)
+    agent = stage.consenter(broker, allow="always")
     logged_in(stage.client(broker=broker), site)
     done = Shell(broker).run("fetch", "-s", "--no-start", site.url)
     assert done.stdout == b"for the bearer\n" and len(agent.asked) == 1 and len(site.server.authorizations) == 1

@@ -11,6 +11,7 @@ from rig.forwarding import ForwardProxy
 from rig.fronts import ASKED, Http2Nginx, Noted, Stand, TlsForwardProxy, expected, is_login_of_connection, open_page, settled, taken
 from rig.matrix import CELLS, CERTIFICATES, FILE, PROXIES, REGENERATE, TUNNELS, document
 from rig.scripted import ScriptedServer, bearer_server
+from rig.servers import private
 
 pytestmark = pytest.mark.tier3("every scheme with every server")
 
@@ -53,9 +54,7 @@ def start(stage, authorities, tickets):
     """`start(answer)` returns a client of a new broker. With `everything` it is also asked about connections; `proxy` is the
     configured proxy."""
     def make(answer, everything=False, proxy=None):
-        path = stage.folder / "config.toml"
-        path.write_text(SETTINGS + (f'[proxy]\nurl = "{proxy}"\n' if proxy else ""))
-        path.chmod(0o600)
+        path = private(stage.folder / "config.toml", SETTINGS + (f'[proxy]\nurl = "{proxy}"\n' if proxy else ""))
         broker = stage.broker("--config", str(path), "--ca-file", str(authorities), environment=tickets)
         client = stage.client(answer=answer, broker=broker)
         if everything:
@@ -143,8 +142,7 @@ def test_a_proxy_is_shown_no_certificate(stage, start, certificates, nginx, ngin
     proxy = stage.server(TlsForwardProxy(certificates, client_authority=certificates / "ca.pem"))
     port = (nginx_tls if scheme == "https" else nginx).port
     client, _ = start(never, everything=True)
-    own = {"type": "certificate", "certificate": str(certificates / "client.pem"), "privateKey": str(certificates / "client.key")}
-    for more in [{}, {"tls": {"certificate": own}}]:
+    for more in [{}, {"tls": {"certificate": certificates.credential()}}]:
         reply = client.fetch(f"{scheme}://localhost:{port}/open.txt", proxy={"url": proxy.url}, **more)
         assert "error" in reply, reply
     why = {"PEER_DID_NOT_RETURN_A_CERTIFICATE"}

@@ -8,45 +8,33 @@ import secrets
 import signal
 import struct
 import subprocess
-import time
 
 import pytest
 
-from rig import memory
 from rig.bodies import eventually
 from rig.broker import ROOT
 from rig.client import password_answer
 from rig.forwarding import Socks5Server
 from rig.keyring import settle
-from rig.memory import Scanner, places
+from rig.memory import Scanner, Tracer, places, remaining
 from rig.scripted import DigestCheck, ScriptedServer, basic_server, response
+from rig.servers import private
 from rig.subjects import PromptAgent
 
 if os.geteuid() != 0:
     pytest.fail("only root may read the memory of another process; run the tests as root", pytrace=False)
 
 
-def places_after(broker, secret, seconds=30):
-    """Searches the memory after a moment: the broker is still cleaning up when the client receives the end of its fetch."""
-    end = time.monotonic() + seconds
-    while (found := memory.places(broker.process.pid, secret)) and time.monotonic() < end:
-        time.sleep(0.1)
-    return found
-
-
-def servers_for(scheme, password):
-    return basic_server("bob", password) if scheme == "basic" else ScriptedServer(DigestCheck("bob", password, algorithm="SHA-256"))
-
-
 @pytest.fixture(params=["basic", "digest"])
 def logged_in(stage, request):
     """A session that contains a password."""
     password = stage.secret()
-    server = stage.server(servers_for(request.param, password))
+    is_basic = request.param == "basic"
+    server = stage.server(basic_server("bob", password) if is_basic else DigestCheck("bob", password, algorithm="SHA-256"))
     stage.allow(password, server)
-    client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="forSession"))
+    client = stage.client(answer=password_answer("bob", password, persistence="forSession"))
     assert client.fetch(server.url + "/a", allowInsecureAuth=True)["result"]["status"] == 200
-    assert memory.places(stage.brokers[0].process.pid, password), "the scan does not find the password"
+    assert places(stage.brokers[0].process.pid, password), "the scan does not find the password"
     return stage.brokers[0], client, server, password
 
 
@@ -57,16 +45,16 @@ def test_no_copy_remains_after_the_end_of_the_session(logged_in, end):
         broker.process.send_signal(signal.SIGUSR1)
     else:
         assert "result" in client.call(end, {})
-    assert places_after(broker, password) == []
+    assert remaining(broker, password) == []
 
 
 def test_no_copy_remains_at_the_end_of_the_process(logged_in):
     broker, _, _, password = logged_in
-    tracer = memory.Tracer(broker.process.pid)
+    tracer = Tracer(broker.process.pid)
     broker.process.send_signal(signal.SIGTERM)
     tracer.wait_for_end()
     try:
-        assert memory.places(broker.process.pid, password) == []
+        assert places(broker.process.pid, password) == []
     finally:
         tracer.release()
 
@@ -74,21 +62,21 @@ def test_no_copy_remains_at_the_end_of_the_process(logged_in):
 def test_no_copy_remains_after_the_session_expired(stage):
     server, password = stage.protected("bob")
     broker = stage.configured("[limits]\nsession-idle-s = 1\n")
-    client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="forSession"), broker=broker)
+    client = stage.client(answer=password_answer("bob", password, persistence="forSession"), broker=broker)
     assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
     # The broker checks every five seconds.
-    assert places_after(broker, password, seconds=30) == []
+    assert remaining(broker, password) == []
 
 
 @pytest.mark.parametrize("place", ["answer", "URL"])
 def test_no_copy_remains_after_the_fetch(stage, place):
     server, password = stage.protected()
-    client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="none"))
+    client = stage.client(answer=password_answer("bob", password, persistence="none"))
     url = server.url if place == "answer" else server.url.replace("//", f"//bob:{password}@")
     assert client.fetch(url, allowInsecureAuth=True)["result"]["status"] == 200
     if place == "URL":
         client.call("session/clear", {})
-    assert places_after(stage.brokers[0], password) == []
+    assert remaining(stage.brokers[0], password) == []
 
 
 @pytest.mark.parametrize("framing", ["lines", "headers"])
@@ -105,7 +93,7 @@ def test_no_copy_remains_of_an_answer_without_effect(stage, framing, ends):
     if ends == "unfinished":
         client.send_bytes(b'{"jsonrpc":"2.0","id":%d,"result":{"action":"credential","credential":{"password":"%s' % (
             challenge["id"], password.encode()))
-        eventually(lambda: memory.places(broker.process.pid, password), "it has not come")
+        eventually(lambda: places(broker.process.pid, password), "it has not come")
         client.close()
     else:
         client.reply(challenge, answer)
@@ -113,9 +101,9 @@ def test_no_copy_remains_of_an_answer_without_effect(stage, framing, ends):
             client.reply(client.challenges.get(timeout=30), {"action": "cancel"})
         else:
             eventually(lambda: len(server.requests) == 2, "it is not sent")
-            assert memory.places(broker.process.pid, password)
+            assert places(broker.process.pid, password)
             client.close() if ends == "leave" else client.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
-    assert places_after(broker, password) == []
+    assert remaining(broker, password) == []
 
 
 @pytest.mark.parametrize("path", ["/staff/page.txt", "/private/"])
@@ -123,31 +111,31 @@ def test_no_copy_remains_after_sending_over_tls(stage, nginx_tls, account, tls, 
     """The fetch uses HTTP/2, so the search includes the memory of libcurl, nghttp2 and OpenSSL."""
     user, password = account
     broker = stage.broker("--ca-file", str(tls / "ca.pem"))
-    client = stage.client(answer=lambda challenge: password_answer(user, password, persistence="forSession"), broker=broker)
+    client = stage.client(answer=password_answer(user, password, persistence="forSession"), broker=broker)
     for _ in range(3):
         assert client.fetch(f"https://localhost:{nginx_tls.port}/staff/page.txt")["result"]["status"] == 200
-    assert memory.places(broker.process.pid, password)
+    assert places(broker.process.pid, password)
     client.call("session/clear", {})
-    assert places_after(broker, password) == []
+    assert remaining(broker, password) == []
 
 
 def test_no_copy_remains_after_ntlm(stage, ntlm, ntlm_users):
     broker = stage.configured('[schemes]\nntlm = ["127.0.0.1"]\n')
-    client = stage.client(answer=lambda challenge: password_answer("TESTDOM\\alice", ntlm_users["alice"], persistence="forSession"), broker=broker)
+    client = stage.client(answer=password_answer("TESTDOM\\alice", ntlm_users["alice"], persistence="forSession"), broker=broker)
     for _ in range(2):
         assert client.fetch(ntlm.url)["result"]["status"] == 200
     client.call("session/clear", {})
-    assert places_after(broker, ntlm_users["alice"]) == []
+    assert remaining(broker, ntlm_users["alice"]) == []
 
 
 def test_no_copy_remains_after_storing_in_the_keyring(stage, gnome):
     server, password = stage.protected("bob")
     broker = stage.broker(environment=gnome.environment)
-    client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="permanent"), broker=broker)
+    client = stage.client(answer=password_answer("bob", password, persistence="permanent"), broker=broker)
     assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
     settle(client)
     client.call("broker/lock", {})
-    assert places_after(broker, password) == []
+    assert remaining(broker, password) == []
 
 
 def test_no_copy_remains_of_a_netrc_entry(stage):
@@ -156,15 +144,14 @@ def test_no_copy_remains_of_a_netrc_entry(stage):
     server = stage.server(basic_server("bob", password))
     stage.allow(password, server)
     file = stage.folder / "logins.netrc"
-    file.write_text(f"machine h login bob password {others}\nmachine 127.0.0.1:{server.port} login bob password {password}\n" * 20)
-    file.chmod(0o600)
+    private(file, f"machine h login bob password {others}\nmachine 127.0.0.1:{server.port} login bob password {password}\n" * 20)
     broker = stage.configured(f'[keyring]\nenabled = false\n[credentials]\nnetrc = "{file}"\n')
     client = stage.client(broker=broker)
     assert client.fetch(server.url)["result"]["auth"]["source"] == "netrc"
-    assert memory.places(broker.process.pid, password), "the session has it"
-    assert places_after(broker, others) == []
+    assert places(broker.process.pid, password), "the session has it"
+    assert remaining(broker, others) == []
     client.call("session/clear", {})
-    assert places_after(broker, password) == []
+    assert remaining(broker, password) == []
 
 
 @pytest.mark.parametrize("crash", [signal.SIGSEGV, signal.SIGTRAP, signal.SIGQUIT])
@@ -185,7 +172,7 @@ def test_no_copy_of_the_answer_to_a_prompt_remains(stage):
     prompt = agent.next()
     agent.answer(prompt, secret)
     assert json.loads(program.communicate(timeout=30)[0])["result"] == {"value": secret}
-    assert places_after(broker, secret) == []
+    assert remaining(broker, secret) == []
 
 
 def ask_in_another_process(broker):
@@ -247,12 +234,12 @@ def accepting(challenge, proxy=False):
     return contextlib.closing(ScriptedServer(handle))
 
 
-def credential(scheme, password, persistence="none"):
+def credential(scheme, password):
     if scheme == "bearer":
-        return {"type": "token", "token": password, "persistence": persistence}
+        return {"type": "token", "token": password, "persistence": "none"}
     if scheme == "other":
-        return {"type": "header", "scheme": "Custom", "value": password, "persistence": persistence}
-    return {"type": "password", "user": "bob", "password": password, "persistence": persistence}
+        return {"type": "header", "scheme": "Custom", "value": password, "persistence": "none"}
+    return {"type": "password", "user": "bob", "password": password, "persistence": "none"}
 
 
 CONFIGURATION = '[schemes]\nntlm = ["127.0.0.1"]\n'
@@ -266,7 +253,7 @@ def test_rule_x8_no_fragment_is_left_of_a_credential_that_is_not_stored(stage, p
     with accepting(CHALLENGES[scheme], isProxy) as server:
         for password in rotated(passwords, scheme, way):
             given = credential(scheme, password)
-            client = stage.client(answer=lambda challenge: {"action": "credential", "credential": given}, broker=broker)
+            client = stage.client(answer={"action": "credential", "credential": given}, broker=broker)
             params = {"allowInsecureAuth": True}
             if isProxy:
                 params["proxy"] = {"url": server.url, **({"credential": given} if way == "proxy-own" else {})}
@@ -282,7 +269,7 @@ def test_rule_x8_no_fragment_is_left_of_a_credential_that_is_not_stored(stage, p
 def test_rule_x8_no_fragment_is_left_of_the_first_login(stage, passwords, scanner, length):
     password, broker = passwords[LENGTHS.index(length)], stage.configured(CONFIGURATION)
     with accepting(CHALLENGES["digest-sha-256"]) as server:
-        client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="none"), broker=broker)
+        client = stage.client(answer=password_answer("bob", password, persistence="none"), broker=broker)
         assert client.fetch(server.url)["result"]["status"] == 200
         client.close()
         check(broker, scanner)
@@ -297,7 +284,7 @@ def test_functions_are_found_before_the_program_starts(stage):
 def test_the_scanner_finds_present_fragments(stage, passwords, scanner):
     broker = stage.configured(CONFIGURATION)
     with accepting(CHALLENGES["basic"]) as server:
-        client = stage.client(answer=lambda challenge: password_answer("bob", passwords[-1], persistence="forSession"), broker=broker)
+        client = stage.client(answer=password_answer("bob", passwords[-1], persistence="forSession"), broker=broker)
         assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
         assert places(broker.process.pid, passwords[-1]) and scanner.places(broker.process.pid)
 
@@ -308,14 +295,11 @@ def test_rule_x8_no_fragment_is_left_of_a_credential_removed_from_the_session(st
     broker = stage.configured(CONFIGURATION)
     with accepting(CHALLENGES[scheme]) as server:
         for password in rotated(passwords, scheme, way):
-            client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="forSession"), broker=broker)
+            client = stage.client(answer=password_answer("bob", password, persistence="forSession"), broker=broker)
             url = server.url if way != "url" else server.url.replace("//", f"//bob:{password}@")
             if way == "stored":
                 method = {"basic": "httpBasic", "digest-sha-256": "httpDigest", "ntlm": "ntlm"}[scheme]
-                space = {"protocol": "http", "host": "127.0.0.1", "port": server.port, "authenticationMethod": method,
-                         **({} if scheme == "ntlm" else {"realm": "r"})}
-                assert "result" in client.call("credential/store", {
-                    "protectionSpace": space, "credential": credential(scheme, password, "forSession")})
+                client.store(server, "bob", password, authenticationMethod=method, **({} if scheme == "ntlm" else {"realm": "r"}))
             assert client.fetch(url, allowInsecureAuth=True)["result"]["status"] == 200
             client.call("session/clear", {})
             client.close()
@@ -330,7 +314,7 @@ def test_no_fragment_is_left_of_a_socks_login(stage, passwords, scanner, way):
         for password in filter(lambda password: len(password) <= 255, passwords):
             with contextlib.closing(Socks5Server({"bob": password})) as socks:
                 given = credential("socks", password)
-                client = stage.client(answer=lambda challenge: {"action": "credential", "credential": given}, broker=broker)
+                client = stage.client(answer={"action": "credential", "credential": given}, broker=broker)
                 proxy = {"url": f"socks5h://127.0.0.1:{socks.port}", **({"credential": given} if way == "own" else {})}
                 assert client.fetch(server.url, proxy=proxy)["result"]["status"] == 200
                 client.close()
@@ -345,7 +329,7 @@ def test_no_fragment_is_left_of_a_tunnel_login(stage, passwords, scanner, scheme
     with accepting(CHALLENGES[scheme], True) as proxy:
         for password in rotated(passwords, scheme, way, "tunnel"):
             given = credential(scheme, password)
-            client = stage.client(answer=lambda challenge: {"action": "credential", "credential": given}, broker=broker)
+            client = stage.client(answer={"action": "credential", "credential": given}, broker=broker)
             choice = {"url": proxy.url, **({"credential": given} if way == "own" else {})}
             count = len(proxy.requests)
             assert "error" in client.fetch("https://host.invalid/", proxy=choice)
@@ -377,7 +361,7 @@ def test_no_fragment_is_left_of_secrets_in_the_keyring(stage, gnome, passwords, 
     broker = stage.broker(environment=gnome.environment)
     with accepting(CHALLENGES["basic"]) as server:
         for password in passwords:
-            client = stage.client(answer=lambda challenge: password_answer("bob", password, persistence="permanent"), broker=broker)
+            client = stage.client(answer=password_answer("bob", password, persistence="permanent"), broker=broker)
             assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
             client.call("broker/lock", {})
             check(broker, scanner)
@@ -406,5 +390,4 @@ def test_blocks_are_whole_wiped_and_bounded(program, what):
 
 @pytest.mark.parametrize("what", ["twice", "returned"])
 def test_a_block_freed_twice_ends_the_process(program, what):
-    done = subprocess.run([program, what], capture_output=True, text=True, timeout=60)
-    assert done.returncode == -signal.SIGABRT
+    assert subprocess.run([program, what], capture_output=True, text=True, timeout=60).returncode == -signal.SIGABRT

@@ -9,6 +9,7 @@ import pytest
 
 from rig.bodies import eventually
 from rig.scripted import basic, basic_server
+from rig.servers import executable
 from rig.terminal import Shell
 
 OFF = "[keyring]\nenabled = false\n"
@@ -32,18 +33,11 @@ class Desk:
         self.broker = self.stage.configured(self.config if config is None else config, **more)
         return self
 
-    def reload(self, config):
-        pathlib.Path(self.broker.options[self.broker.options.index("--config") + 1]).write_text(config)
-        read = self.broker.log.count("configuration reloaded")
-        os.kill(self.broker.process.pid, 1)
-        eventually(lambda: self.broker.log.count("configuration reloaded") > read, "the configuration was not reloaded")
-
     def fetch(self, url=None, answer=None, **more):
-        def answered(params):
-            self.asked.append(params)
-            return answer or {"action": "continue"}
-
-        return self.stage.client(broker=self.broker, answer=answered).fetch(url or self.server.url, **more)["result"]
+        client = self.stage.client(broker=self.broker, answer=answer or {"action": "continue"})
+        result = client.fetch(url or self.server.url, **more)["result"]
+        self.asked += client.asked
+        return result
 
 
 @pytest.fixture
@@ -74,9 +68,9 @@ def test_rule_l6_a_netrc_file_is_not_used_unless_it_is_configured(desk, stage):
 def test_a_reload_switches_it_on_and_off(desk):
     desk.start("")
     assert desk.fetch()["status"] == 401
-    desk.reload(desk.config)
+    desk.broker.reload(desk.config)
     assert desk.fetch()["auth"]["source"] == "netrc"
-    desk.reload("")
+    desk.broker.reload("")
     desk.stage.client(broker=desk.broker, delivery=None).call("session/clear")
     assert desk.fetch()["status"] == 401
     assert desk.server.authorizations == [None, None, basic("bob", desk.password), None]
@@ -110,7 +104,7 @@ def test_an_unusable_file_is_ignored_and_the_log_has_the_reason_once(desk, spoil
     assert desk.server.authorizations == [None, None] and len(desk.asked) == 2
     reported = lambda: [line.replace("\\", "") for line in desk.broker.log.splitlines() if NOT_USED in line]
     assert len(reported()) == 1 and said in reported()[0] and str(desk.file) in reported()[0]
-    desk.reload(desk.config)
+    desk.broker.reload(desk.config)
     eventually(lambda: len(reported()) == 2, "the problem was not logged again after the reload")
 
 
@@ -137,10 +131,7 @@ UNUSABLE = "the first line of its output is empty, longer than "
 
 def script(folder, text, name="ask"):
     """A program that notes its calls in the file `calls`, and then runs `text` in a shell."""
-    file = folder / name
-    file.write_text(f'#!/bin/sh\necho "$0 $*" >> {folder}/calls\n{text}\n')
-    file.chmod(0o700)
-    return file
+    return executable(folder / name, f'#!/bin/sh\necho "$0 $*" >> {folder}/calls\n{text}\n')
 
 
 class Command(Desk):
@@ -299,10 +290,8 @@ def test_the_environment_and_the_descriptors_of_a_command(command):
 
 def test_no_signal_is_blocked_in_a_command(command):
     # A shell would unblock them itself.
-    file = command.stage.folder / "mask"
-    file.write_text(f"#!/usr/bin/python3\nimport signal\nprint({command.password!r} if not signal.pthread_sigmask(signal.SIG_BLOCK, []) else '')\n")
-    file.chmod(0o700)
-    command.start(command.using(file))
+    text = f"import signal\nprint({command.password!r} if not signal.pthread_sigmask(signal.SIG_BLOCK, []) else '')"
+    command.start(command.using(executable(command.stage.folder / "mask", f"#!/usr/bin/python3\n{text}\n")))
     assert command.fetch()["auth"]["source"] == "command", command.broker.log
 
 
@@ -344,6 +333,6 @@ def test_a_reload_with_another_command_takes_effect(command):
     command.start()
     second = script(command.stage.folder, f"cat {command.stage.folder}/store/second", "second")
     (pathlib.Path(command.stage.folder) / "store" / "second").write_text(f"{command.password}\n")
-    command.reload(command.using(second))
+    command.broker.reload(command.using(second))
     assert command.fetch()["auth"]["source"] == "command"
     assert [line.split()[0] for line in command.calls] == [str(second)]

@@ -1,5 +1,6 @@
 """The documents in Protocol/: valid by the rules of OpenRPC 1.4, consistent with each other and with the broker; an independent generator
 makes a client from them."""
+import collections
 import copy
 import json
 import os
@@ -10,11 +11,218 @@ import subprocess
 import jsonschema
 import pytest
 
-from rig import openrpc, schemas
+from rig import schemas
+from rig.bodies import Attached
 from rig.broker import ROOT
-from rig.conversations import Replay
+from rig.client import framed
+from rig.forwarding import ForwardProxy, basic_check
 from rig.schemas import PROTOCOL
-from rig.scripted import basic_server
+from rig.scripted import DigestCheck, ScriptedServer, basic, basic_server, bearer_server, response, rounds_server
+
+
+def serve(kind, realm="Staff", user="bob", password="", algorithm="MD5", token="", scheme="", rounds=()):
+    if kind == "basic":
+        return basic_server(user, password, realm)
+    if kind == "digest":
+        return ScriptedServer(DigestCheck(user, password, realm, algorithm))
+    if kind == "both":
+        basic = basic_server(user, password, realm).handler
+        digest = f'WWW-Authenticate: Digest realm="{realm}", nonce="n", qop="auth"'
+        return ScriptedServer(
+            lambda request: basic(request).replace(b"\r\nWWW-", f"\r\n{digest}\r\nWWW-".encode()))
+    if kind == "redirect":
+        return ScriptedServer(lambda request: response(302, b"", "Location: /there") if request.target == "/" else response(200, b"there"))
+    if kind == "bearer":
+        return bearer_server(token, realm)
+    if kind == "rounds":
+        return rounds_server(rounds, scheme)
+    return ScriptedServer(lambda request: response(200, b"open"))
+
+
+class Replay:
+    """Replays a file of Protocol/conversations against a broker.
+
+    A line is {"dir":"client","message":…} or "raw" for what the client sends, {"dir":"broker","message":…} for the message expected
+    next, {"any-order":[…]} for messages expected in any order, and {"attach":{…},"reply":{…},"receives":…} for a second connection
+    with its `fetch/attach`, the expected reply, and all bytes expected after it. The first line can be {"server":{…}} for the
+    server that the conversation needs, with "proxy":{…} beside it for a proxy that requires a login. In strings, <url>, <host> and
+    <port> stand for that server, <proxyUrl> and <proxyPort> for the proxy; "<any>" matches anything, "<bind:x>" does too and binds
+    the value to x, and "<x>" is the bound value. An object matches if its members do; "<more>":true allows additional members.
+    """
+
+    def __init__(self, path):
+        self.lines = [json.loads(line) for line in path.read_text().splitlines()]
+        self.bound, self.servers = {}, []
+        if "server" in self.lines[0]:
+            needed = self.lines.pop(0)
+            server = serve(**needed["server"])
+            self.servers.append(server)
+            self.bound = {"url": server.url, "host": "127.0.0.1", "port": server.port}
+            if "proxy" in needed:
+                proxy = ForwardProxy(basic_check(**needed["proxy"]))
+                self.servers.append(proxy)
+                self.bound |= {"proxyUrl": proxy.url, "proxyPort": proxy.port}
+
+    def filled(self, value):
+        if isinstance(value, str):
+            if value[1:-1] in self.bound and value == f"<{value[1:-1]}>":
+                return self.bound[value[1:-1]]
+            return re.sub(r"<(\w+)>", lambda found: str(self.bound.get(found[1], found[0])), value)
+        if isinstance(value, list):
+            return [self.filled(one) for one in value]
+        return {key: self.filled(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+    def match(self, wanted, got, where="message"):
+        if isinstance(wanted, str) and (wanted == "<any>" or wanted.startswith("<bind:")):
+            if wanted != "<any>":
+                self.bound[wanted[6:-1]] = got
+            return
+        if isinstance(wanted, dict):
+            assert isinstance(got, dict), f"{where}: {got!r}"
+            names = set(wanted) - {"<more>"}
+            assert names <= set(got) and ("<more>" in wanted or names == set(got)), f"{where}: {sorted(got)} for {sorted(names)}"
+            for name in names:
+                self.match(wanted[name], got[name], f"{where}.{name}")
+        elif isinstance(wanted, list):
+            assert isinstance(got, list) and len(got) == len(wanted), f"{where}: {got!r}"
+            for index, pair in enumerate(zip(wanted, got)):
+                self.match(*pair, f"{where}[{index}]")
+        else:
+            assert self.filled(wanted) == got, f"{where}: {got!r} for {self.filled(wanted)!r}"
+
+    def run(self, client, receive):
+        """Replays the conversation. `receive()` returns the next message of the broker."""
+        for line in self.lines:
+            if "raw" in line:
+                client.send_bytes(framed(line["raw"].encode(), client.framing))
+            elif line.get("dir") == "client":
+                client.send(self.filled(line["message"]))
+            elif "attach" in line:
+                attached = Attached(client.socket.getpeername(), **self.filled(line["attach"]), framing=client.framing)
+                self.match(line["reply"], attached.reply)
+                if "receives" in line:
+                    assert attached.read().decode() == line["receives"]
+                attached.close()
+            elif "any-order" in line:
+                left = list(line["any-order"])
+                for _ in range(len(left)):
+                    got = receive()
+                    one = next(one for one in left if one.get("id") == got.get("id"))
+                    left.remove(one)
+                    if "jsonrpc" in one:
+                        self.match(one, got)
+            else:
+                self.match(line["message"], receive())
+
+
+_TEXT = {"type": "string"}
+_NAME = {"type": "string", "minLength": 1}
+_LINK = {"type": "string", "format": "uri"}
+_COMPONENTS = ("schemas", "links", "errors", "examples", "examplePairings", "contentDescriptors", "tags")
+
+
+def _object(required=(), /, **members):
+    """Returns the schema of an object with only these members and extensions (`x-`)."""
+    return {"type": "object", "required": list(required), "properties": members, "patternProperties": {"^x-": {}},
+            "additionalProperties": False}
+
+
+def _or_reference(name):
+    return {"oneOf": [{"$ref": f"#/$defs/{name}"}, {"$ref": "#/$defs/reference"}]}
+
+
+def _list_of(name):
+    return {"type": "array", "items": _or_reference(name)}
+
+
+_DESCRIBED = {"name": _NAME, "summary": _TEXT, "description": _TEXT}
+_SERVERS = {"type": "array", "items": {"$ref": "#/$defs/server"}}
+_DEFINITIONS = {
+    # Each is also checked separately as a JSON Schema.
+    "schema": {"type": ["object", "boolean"]},
+    "reference": {"type": "object", "required": ["$ref"], "properties": {"$ref": _TEXT}, "additionalProperties": False},
+    "info": _object(
+        ["title", "version"], title=_TEXT, version=_TEXT, description=_TEXT, termsOfService=_LINK,
+        contact=_object(name=_TEXT, email=_TEXT, url=_TEXT), license=_object(name=_TEXT, url=_TEXT)),
+    "documentation": _object(["url"], url=_LINK, description=_TEXT),
+    "server": _object(["url"], url=_LINK, name=_TEXT, summary=_TEXT, description=_TEXT, variables={"type": "object"}),
+    "descriptor": _object(
+        ["name", "schema"], **_DESCRIBED, schema={"$ref": "#/$defs/schema"}, required={"type": "boolean"},
+        deprecated={"type": "boolean"}),
+    "error": {"type": "object", "required": ["code", "message"], "additionalProperties": False,
+              "properties": {"code": {"type": "integer"}, "message": _TEXT, "data": {}}},
+    "tag": _object(["name"], name=_NAME, description=_TEXT, externalDocs={"$ref": "#/$defs/documentation"}),
+    "link": _object(**_DESCRIBED, method=_TEXT, params={}, server={"$ref": "#/$defs/server"}),
+    "example": {"type": "object", "required": ["name", "value"]},
+    "pairing": {"type": "object", "required": ["name", "params"]},
+    "method": _object(
+        ["name", "params"], **_DESCRIBED, params=_list_of("descriptor"), result=_or_reference("descriptor"),
+        paramStructure={"enum": ["by-name", "by-position", "either"]}, errors=_list_of("error"), tags=_list_of("tag"),
+        links=_list_of("link"), examples=_list_of("pairing"), servers=_SERVERS, deprecated={"type": "boolean"},
+        externalDocs={"$ref": "#/$defs/documentation"}),
+}
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": _DEFINITIONS,
+    **_object(
+        ["openrpc", "info", "methods"], openrpc={"type": "string", "pattern": r"^1\.4\.\d+$"}, info={"$ref": "#/$defs/info"},
+        methods=_list_of("method"), servers=_SERVERS, externalDocs={"$ref": "#/$defs/documentation"},
+        components={"type": "object", "properties": {name: {"type": "object"} for name in _COMPONENTS}, "additionalProperties": False},
+        **{"$schema": _TEXT})}
+
+
+def problems(document):
+    """Yields the problems as texts; none for a valid document."""
+    found = [f"{'/'.join(map(str, error.absolute_path))}: {error.message}"
+             for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(document)]
+    # The following checks rely on the schema.
+    return found or [*_repeated("method", [method["name"] for method in document["methods"]]), *_methods(document), *_references(document),
+                     *_schemas(document)]
+
+
+def _repeated(what, names):
+    return [f"{what} {name} stands there {count} times" for name, count in collections.Counter(names).items() if count > 1]
+
+
+def _methods(document):
+    for method in document["methods"]:
+        name, params = method["name"], method["params"]
+        yield from _repeated(f"{name}: parameter", [param["name"] for param in params])
+        yield from _repeated(f"{name}: error", [error["code"] for error in method.get("errors", [])])
+        wanted = [param.get("required", False) for param in params]
+        if wanted != sorted(wanted, reverse=True):
+            yield f"{name}: an optional parameter stands before a required one"
+
+
+def _references(document):
+    def inside(value):
+        if isinstance(value, dict):
+            if isinstance(value.get("$ref"), str):
+                yield value["$ref"]
+            value = list(value.values())
+        if isinstance(value, list):
+            for one in value:
+                yield from inside(one)
+
+    for reference in set(inside(document)):
+        where = document
+        for part in reference.removeprefix("#/").split("/"):
+            where = where.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(where, dict) else None
+        if where is None or not reference.startswith("#/"):
+            yield f"{reference} leads nowhere"
+
+
+def _schemas(document):
+    named = document.get("components", {}).get("schemas", {})
+    for name in named:
+        if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+            yield f"schema {name!r} has a name that a reference cannot hold"
+    described = [one["schema"] for method in document["methods"] for one in (*method["params"], *filter(None, [method.get("result")]))]
+    for schema in [*named.values(), *described]:
+        try:
+            jsonschema.Draft202012Validator.check_schema(schema)
+        except jsonschema.SchemaError as error:
+            yield f"not a JSON Schema: {error.message}"
+
 
 PROGRAM = pathlib.Path(__file__).with_name("programs") / "generated_client.py"
 #: The generator and its packages: contrib/install-dependencies --test.
@@ -27,7 +235,7 @@ def document():
 
 
 def test_the_document_has_no_problem(document):
-    assert openrpc.problems(document) == []
+    assert problems(document) == []
 
 
 def method(document, name):
@@ -48,7 +256,7 @@ def method(document, name):
 def test_every_rule_detects_a_violation(document, change, said):
     broken = copy.deepcopy(document)
     change(broken)
-    found = openrpc.problems(broken)
+    found = problems(broken)
     assert any(said in one for one in found), found
 
 

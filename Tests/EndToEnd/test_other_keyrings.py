@@ -14,7 +14,6 @@ EXACTLY = {"realm": "Staff", "authenticationMethod": "httpBasic"}
 
 @pytest.fixture(params=KEYRINGS)
 def start(request):
-    """The function that starts the keyring."""
     return KEYRINGS[request.param]
 
 

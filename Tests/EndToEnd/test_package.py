@@ -1,5 +1,6 @@
 """The Debian package: its files, its installation with dpkg, its programs after that, its upgrade and complete removal; the source package;
 and contrib/container, in whose place a container of bubblewrap runs with the installed package and the restricted socket."""
+import contextlib
 import gzip
 import json
 import os
@@ -78,9 +79,8 @@ class Target:
         self.database.write_text("\n".join(run("dpkg-query", "--status", name).stdout for name in names))
 
     def dpkg(self, *words):
-        done = run("dpkg", f"--instdir={self.root}", f"--admindir={self.records}", f"--log={self.records}/log",
+        return run("dpkg", f"--instdir={self.root}", f"--admindir={self.records}", f"--log={self.records}/log",
                    *([] if os.geteuid() == 0 else ["--force-not-root"]), *words)
-        return done
 
     def do(self, *words):
         done = self.dpkg(*words)
@@ -123,18 +123,29 @@ def test_it_depends_on_what_it_is_linked_with(package, tmp_path):
     assert refused.returncode != 0 and "libssl3" in refused.stderr
 
 
-def test_programs_installed_by_dpkg_work(target, stage, tmp_path):
+@contextlib.contextmanager
+def fetching(target, stage, folder):
+    """Yields a function that fetches with the installed helper, and returns the process ID of the broker that this has started."""
     server = stage.server(lambda request: response(200, b"the page\n"))
-    runtime = tmp_path / "run"
+    runtime = folder / "run"
     runtime.mkdir(mode=0o700)
-    environment = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"]}
-    fetched = run(target.root / "usr/bin/watchword", "fetch", server.url, env=environment)
-    try:
+    environment = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"]}
+    lock = runtime / "watchword" / "broker.sock.lock"
+
+    def fetch():
+        fetched = run(target.root / "usr/bin/watchword", "fetch", server.url, env=environment)
         assert fetched.returncode == 0 and fetched.stdout == "the page\n", fetched.stderr
-        pid = int((runtime / "watchword" / "broker.sock.lock").read_text())
-        assert os.readlink(f"/proc/{pid}/exe") == str(target.root / "usr/bin/watchwordd")
+        return int(lock.read_text())
+
+    try:
+        yield fetch
     finally:
-        os.kill(int((runtime / "watchword" / "broker.sock.lock").read_text()), 15)
+        os.kill(int(lock.read_text()), 15)
+
+
+def test_programs_installed_by_dpkg_work(target, stage, tmp_path):
+    with fetching(target, stage, tmp_path) as fetch:
+        assert os.readlink(f"/proc/{fetch()}/exe") == str(target.root / "usr/bin/watchwordd")
 
 
 def test_it_is_what_debian_expects(target, package, tmp_path):
@@ -148,8 +159,7 @@ def test_it_is_what_debian_expects(target, package, tmp_path):
     assert run("man", "-M", target.root / "usr/share/man", "-w", "5", "watchword-config").returncode == 0
     assert (target.root / "usr/share/locale/de/LC_MESSAGES/watchword-agent.mo").exists()
     assert all(path.stat().st_mode & 0o022 == 0 for path in target.root.rglob("*") if not path.is_symlink())
-    listed = run("dpkg-deb", "--contents", package).stdout
-    assert set(re.findall(r"^\S+ (\S+)", listed, re.MULTILINE)) == {"root/root"}
+    assert set(re.findall(r"^\S+ (\S+)", run("dpkg-deb", "--contents", package).stdout, re.MULTILINE)) == {"root/root"}
     assert set(run("dpkg-deb", "--info", package, "conffiles").stdout.splitlines()) == {f"/{PROFILE}", f"/{AUTOSTART}"}
     assert not any(path.name.endswith((".pyc", ".orig")) or path.name == "installed-files" for path in target.root.rglob("*"))
 
@@ -226,29 +236,17 @@ def test_apt_installs_and_upgrades_it(small_package, tmp_path):
 
 
 def test_a_running_broker_survives_an_upgrade(package, stage, tmp_path):
-    server = stage.server(lambda request: response(200, b"the page\n"))
-    target, runtime = Target(tmp_path, package), tmp_path / "run"
+    target = Target(tmp_path, package)
     target.do("--install", changed(package, tmp_path, "0.3.9-1"))
-    runtime.mkdir(mode=0o700)
-    environment = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"]}
-    pids = []
-    try:
-        for _ in range(2):
-            fetched = run(target.root / "usr/bin/watchword", "fetch", server.url, env=environment)
-            pids.append(int((runtime / "watchword/broker.sock.lock").read_text()))
-            assert fetched.returncode == 0 and fetched.stdout == "the page\n", fetched.stderr
-            if len(pids) == 1:
-                target.do("--install", package)
-        assert pids[0] == pids[1]
-        assert os.readlink(f"/proc/{pids[0]}/exe") == f"{target.root}/usr/bin/watchwordd (deleted)"
-    finally:
-        for pid in set(pids):
-            os.kill(pid, 15)
+    with fetching(target, stage, tmp_path) as fetch:
+        before = fetch()
+        target.do("--install", package)
+        assert fetch() == before
+        assert os.readlink(f"/proc/{before}/exe") == f"{target.root}/usr/bin/watchwordd (deleted)"
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """The unpacked source package."""
     folder = tmp_path_factory.mktemp("source")
     described = made(folder, "--source")
     assert described.suffix == ".dsc"
@@ -363,7 +361,7 @@ class Container:
     """A root directory with the files of the package and the libraries of this machine; no network, and namespaces of its own."""
 
     def __init__(self, root, broker):
-        self.root, self.restricted = root, os.path.join(os.path.dirname(broker.socket), "restricted.sock")
+        self.root, self.restricted = root, broker.restricted
 
     def run(self, *words, user=0, mounts=()):
         libraries = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"
@@ -376,7 +374,7 @@ class Container:
                    *(word for folder in swift for word in ("--ro-bind", folder, folder)), "--proc", "/proc", "--dev", "/dev",
                    "--perms", "0755", "--dir", os.path.dirname(SOCKET), "--bind", self.restricted, SOCKET, *mounts,
                    "--setenv", "PATH", "/usr/bin", "--setenv", VARIABLE, SOCKET, *words]
-        return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        return run(*command)
 
     def fetch(self, *words, **more):
         return self.run(*json.loads(last("ENTRYPOINT")), *words, **more)

@@ -50,8 +50,7 @@ def test_rule_a5_no_stored_secret_is_released_by_default(stage, password):
 
 
 def test_a_listed_program_gets_the_credentials_of_its_hosts(stage, password):
-    broker = allowing(stage, f"{PROGRAM} git.example.com")
-    client = stage.client(broker=broker)
+    client = stage.client(broker=allowing(stage, f"{PROGRAM} git.example.com"))
     assert kind(get(client)) == "keyringUnavailable", "the session is empty, and there is no keyring"
     store(client, password)
     assert get(client)["result"] == {
@@ -144,7 +143,6 @@ def store_at(client, space, user, secret, **more):
 
 
 def released(client, space, **more):
-    """Returns the released password; `None` if there is none."""
     reply = client.call("credential/get", {"protectionSpace": space, **more})
     if "error" in reply:
         assert reply["error"]["data"]["kind"] in ("unknownCredential", "keyringUnavailable"), reply

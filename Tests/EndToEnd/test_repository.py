@@ -11,7 +11,9 @@ import sys
 import pytest
 
 from rig.broker import ROOT, program
+from rig.servers import executable, private
 from rig.terminal import Terminal
+from rig.waiting import output
 
 sys.path.insert(0, str(ROOT / "contrib"))
 
@@ -53,14 +55,11 @@ EXAMPLES = [(document, block) for document in DOCUMENTS for block in re.findall(
 
 @pytest.mark.parametrize("document, block", EXAMPLES, ids=[f"{path.name}-{index}" for index, (path, _) in enumerate(EXAMPLES)])
 def test_every_configuration_is_valid(document, block, tmp_path):
-    file = tmp_path / "config.toml"
-    file.write_text(block)
-    file.chmod(0o600)
+    file = private(tmp_path / "config.toml", block)
     for name in re.findall(r'^client-secret-file = "~/(.*)"$', block, re.MULTILINE):
         secret = tmp_path / name
         secret.parent.mkdir(parents=True, exist_ok=True)
-        secret.write_text("secret\n")
-        secret.chmod(0o600)
+        private(secret, "secret\n")
     done = subprocess.run([program("watchwordd"), "--check-config", f"--config={file}"], env={**os.environ, "HOME": str(tmp_path)},
                           capture_output=True, text=True)
     assert done.returncode == 0, f"{document.relative_to(ROOT)}:\n{block}\n{done.stdout}{done.stderr}"
@@ -128,28 +127,22 @@ do { _ = try Watchword(socket: "/nonexistent/broker.sock") } catch { print(error
 """
 
 
-def program_output(*command, cwd):
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=1800)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.tier3("builds the client library")
 def test_another_package_depends_on_the_client_by_its_version(tmp_path):
     """SwiftPM refuses such a dependency if the library or a target below it has unsafe flags."""
     source, program = tmp_path / "watchword", tmp_path / "program"
-    for name in program_output("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]:
+    for name in output("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]:
         if os.path.lexists(ROOT / name):
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, source / name, follow_symlinks=False)
-    program_output("git", "init", "--quiet", cwd=source)
-    program_output("git", "add", "--all", cwd=source)
-    program_output("git", "-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "-m", "Release", cwd=source)
-    program_output("git", "tag", "1.0.0", cwd=source)
+    output("git", "init", "--quiet", cwd=source)
+    output("git", "add", "--all", cwd=source)
+    output("git", "-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "-m", "Release", cwd=source)
+    output("git", "tag", "1.0.0", cwd=source)
     (program / "Sources/program").mkdir(parents=True)
     (program / "Package.swift").write_text(MANIFEST.replace("{url}", str(source)))
     (program / "Sources/program/main.swift").write_text(PROGRAM)
-    assert "no broker listens at /nonexistent/broker.sock" in program_output("swift", "run", "--quiet", cwd=program)
+    assert "no broker listens at /nonexistent/broker.sock" in output("swift", "run", "--quiet", cwd=program, timeout=1800)
 
 
 BASH = r"""
@@ -184,6 +177,11 @@ def folder(tmp_path):
     return tmp_path
 
 
+def environment_of(folder, **more):
+    path = f"{os.path.dirname(program('watchword'))}:{os.environ['PATH']}"
+    return {"PATH": path, "HOME": str(folder), "TERM": "dumb", "LC_ALL": "C.UTF-8", **more}
+
+
 def completed(shell, scripts, line, folder, **more):
     """Returns what the shell would insert, without descriptions that it only displays."""
     script = str(scripts / NAMES[shell])
@@ -192,9 +190,7 @@ def completed(shell, scripts, line, folder, **more):
         "zsh": ["zsh", "-f", str(ZSH), str(scripts), line],
         "fish": ["fish", "--no-config", "-c", f"source {shlex.quote(script)}; complete -C {shlex.quote(line)}"],
     }[shell]
-    path = f"{os.path.dirname(program('watchword'))}:{os.environ['PATH']}"
-    environment = {"PATH": path, "HOME": str(folder), "TERM": "dumb", "LC_ALL": "C.UTF-8", **more}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=folder, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=folder, env=environment_of(folder, **more))
     assert done.returncode == 0 and done.stderr == "", done
     return [text.split("\t")[0].rstrip("/") for text in done.stdout.splitlines() if text.strip()]
 
@@ -237,32 +233,22 @@ def test_every_option_of_fetch_is_completed(shell, scripts, folder):
 # For fish, whose `commandline` works only in a terminal, see the next test.
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_ids_come_from_the_running_broker(shell, scripts, folder, stage):
-    broker = stage.broker()
-    client = stage.client()
-    for user in ["alice", "bob"]:
-        place = {"protocol": "http", "host": "127.0.0.1", "port": 8080}
-        credential = {"type": "password", "user": user, "password": stage.secret(), "persistence": "forSession"}
-        assert "result" in client.call("credential/store", {"protectionSpace": place, "credential": credential})
-    ids = {one["id"] for one in client.call("credential/list")["result"]["credentials"]}
+    broker, client, server = stage.broker(), stage.client(), stage.server(lambda request: None)
+    ids = {client.store(server, user, stage.secret()) for user in ["alice", "bob"]}
     assert len(ids) == 2
     for command in ["forget", "default"]:
-        assert set(completed(shell, scripts, f"watchword credentials {command} ", folder, WATCHWORD_SOCKET=broker.socket)) == ids
-        for typed in ["ses", r"session\:"]:
+        for typed in ["", "ses", r"session\:"]:
             assert set(completed(shell, scripts, f"watchword credentials {command} {typed}", folder, WATCHWORD_SOCKET=broker.socket)) == ids
     assert completed(shell, scripts, "watchword credentials forget ", folder, WATCHWORD_SOCKET=str(folder / "none")) == []
 
 
 def test_the_id_of_the_running_broker_in_fish(scripts, folder, stage):
     broker, client = stage.broker(), stage.client()
-    place = {"protocol": "http", "host": "127.0.0.1", "port": 8080}
-    credential = {"type": "password", "user": "bob", "password": stage.secret(), "persistence": "forSession"}
-    number = client.call("credential/store", {"protectionSpace": place, "credential": credential})["result"]["id"]
-    path = f"{os.path.dirname(program('watchword'))}:{os.environ['PATH']}"
-    environment = {"PATH": path, "HOME": str(folder), "TERM": "dumb", "LC_ALL": "C.UTF-8", "WATCHWORD_SOCKET": broker.socket}
+    number = client.store(stage.server(lambda request: None), "bob", stage.secret())
     prompt = "function fish_prompt; echo \"ready> \"; end"
     fish = Terminal(
         shutil.which("fish"), "--no-config", "--interactive", "--init-command", f"{prompt}; source {scripts / NAMES['fish']}",
-        environment=environment)
+        environment=environment_of(folder, WATCHWORD_SOCKET=broker.socket))
     fish.expect("ready> ")
     # Tab completes the only id, and the command is run with it.
     fish.type("watchword credentials forget \t")
@@ -287,10 +273,6 @@ def generate(folder, binaries=None):
     return subprocess.run([FOLDER / "generate", "--binaries", binaries, "--output", folder], capture_output=True, text=True)
 
 
-def section(page, name):
-    return page.read_text().partition(f"\n.Sh {name}\n")[2].partition("\n.Sh ")[0]
-
-
 def test_the_committed_pages_are_the_generated_ones(tmp_path):
     done = generate(tmp_path)
     assert done.returncode == 0, done.stderr
@@ -306,20 +288,16 @@ def changed_programs(folder, change):
             if command["commandName"] == "status":
                 change(command["arguments"])
         (folder / f"{name}.json").write_text(json.dumps(options))
-        (folder / name).write_text(f"#!/bin/sh\ncat '{folder}/{name}.json'\n")
-        (folder / name).chmod(0o755)
+        executable((folder / name), f"#!/bin/sh\ncat '{folder}/{name}.json'\n")
     return folder
 
 
-def test_a_new_option_must_be_in_a_page(tmp_path):
-    done = generate(tmp_path, changed_programs(tmp_path, lambda options: options.append(
-        {**options[0], "names": [{"kind": "long", "name": "novel"}], "abstract": "Show novel items."})))
-    assert done.returncode == 1 and "no page lists --novel of 'status'" in done.stderr, done
-
-
-def test_an_option_with_a_meaning_of_its_own_must_be_in_a_page(tmp_path):
-    done = generate(tmp_path, changed_programs(tmp_path, lambda options: options[0].update(abstract="Another meaning.")))
-    assert done.returncode == 1 and "no page lists --json of 'status'" in done.stderr, done
+@pytest.mark.parametrize("change, named", [
+    (lambda options: options.append({**options[0], "names": [{"kind": "long", "name": "novel"}], "abstract": "Show novel items."}), "novel"),
+    (lambda options: options[0].update(abstract="Another meaning."), "json")])
+def test_a_new_option_or_meaning_must_be_in_a_page(tmp_path, change, named):
+    done = generate(tmp_path, changed_programs(tmp_path, change))
+    assert done.returncode == 1 and f"no page lists --{named} of 'status'" in done.stderr, done
 
 
 def test_every_program_has_a_page_under_its_own_name():
@@ -370,11 +348,11 @@ def test_the_pages_that_a_page_refers_to_exist(page):
 
 
 def codes(name):
-    return {int(code) for code in re.findall(r"^\.It (\d+)$", section(FOLDER / name, "EXIT STATUS"), re.MULTILINE)}
+    section = (FOLDER / name).read_text().partition("\n.Sh EXIT STATUS\n")[2].partition("\n.Sh ")[0]
+    return {int(code) for code in re.findall(r"^\.It (\d+)$", section, re.MULTILINE)}
 
 
 def constants(path, pattern):
-    """The numbers that match the pattern in a source file."""
     return {int(number) for found in re.findall(pattern, (ROOT / path).read_text(), re.MULTILINE) for number in found.split(",") if number}
 
 

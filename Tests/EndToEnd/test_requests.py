@@ -16,7 +16,8 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
 from rig.scripted import ScriptedServer, basic, basic_server, response
-from rig.terminal import Terminal
+from rig.servers import private, written
+from rig.terminal import Shell
 
 
 def cookies(server):
@@ -189,12 +190,11 @@ def test_a_client_approves_redirects(stage, reply, status):
 
 def test_rule_l5_the_server_gets_the_canonical_text_of_the_url(stage):
     """The server gets the same text of the URL from which the origin of the challenge was derived."""
-    asked = []
     server = stage.server(basic_server("bob", "x"))
-    client = stage.client(answer=lambda challenge: asked.append(challenge) or {"action": "continue"})
+    client = stage.client(answer={"action": "continue"})
     assert client.fetch(f"HTTP://LocalHost:{server.port}/a/./b/../c d#part")["result"]["status"] == 401
     assert [(request.target, request.header("Host")) for request in server.requests] == [("/a/c%20d", f"localhost:{server.port}")]
-    assert (asked[0]["protectionSpace"]["host"], asked[0]["url"]) == ("localhost", f"http://localhost:{server.port}/a/c%20d")
+    assert (client.asked[0]["protectionSpace"]["host"], client.asked[0]["url"]) == ("localhost", f"http://localhost:{server.port}/a/c%20d")
 
 
 def test_rule_l6_nothing_that_a_response_sets_changes_a_later_request(stage, certificates, tls_server):
@@ -302,26 +302,16 @@ def test_rule_20_fetch_waiting_says_what_a_fetch_waits_for(stage, scene):
     assert other.notifications.get(timeout=30)["params"]["for"] == "trial"
 
 
-def test_the_helper_times_out_and_reports_the_reason_of_the_wait(scene):
-    done = subprocess.run(
-        [program("watchword"), "fetch", "-v", "-m", "5", "--socket", scene.broker.socket, scene.server.url],
-        capture_output=True, text=True, timeout=30)
-    assert done.returncode == 28
+@pytest.mark.parametrize("words, is_told", [(["-v", "-m", "5"], True), (["-m", "2"], False)])
+def test_the_helper_times_out_and_reports_the_reason_of_the_wait_with_v(scene, words, is_told):
+    """Without a terminal, only -v shows it."""
+    done = Shell(scene.broker).run("fetch", *words, scene.server.url)
     line = f"* waiting for the answer to another program's login prompt for {scene.server.url} (Staff)"
-    assert done.stderr.splitlines().count(line) == 1
-
-
-def test_the_helper_does_not_report_a_wait_without_a_terminal(scene):
-    done = subprocess.run(
-        [program("watchword"), "fetch", "-m", "2", "--socket", scene.broker.socket, scene.server.url],
-        capture_output=True, text=True, timeout=30)
-    assert done.returncode == 28 and "waiting" not in done.stderr
+    assert done.returncode == 28 and done.stderr.decode().splitlines().count(line) == done.stderr.count(b"waiting") == is_told
 
 
 def test_the_helper_reports_a_wait_at_a_terminal(scene):
-    terminal = Terminal(
-        program("watchword"), "fetch", scene.server.url,
-        environment={**scene.broker.environment, "WATCHWORD_SOCKET": scene.broker.socket, "TERM": "dumb"})
+    terminal = Shell(scene.broker).at_terminal("fetch", scene.server.url)
     terminal.expect("* waiting for the answer to another program's login prompt")
     scene.answer()
     terminal.expect("welcome")
@@ -329,12 +319,10 @@ def test_the_helper_reports_a_wait_at_a_terminal(scene):
 
 
 PROCESSES = 50
-
-
 # A separate process that uses only the standard library: it makes one fetch, gives the answers, and prints the result.
 CLIENT = textwrap.dedent("""
     import json, socket, sys
-    path, url, answer = sys.argv[1], sys.argv[2], json.loads(sys.stdin.readline())
+    path, url, answer = sys.argv[1], sys.argv[2], json.loads(sys.stdin.read())
     wire = socket.socket(socket.AF_UNIX)
     wire.connect(path)
     stream = wire.makefile("rwb")
@@ -357,18 +345,6 @@ CLIENT = textwrap.dedent("""
 """)
 
 
-def crowd(broker, url, answers):
-    """Runs a process for each of the answers, all at once; returns the output of each."""
-    processes = [
-        subprocess.Popen([sys.executable, "-c", CLIENT, broker.socket, f"{url}/{number}"], stdin=subprocess.PIPE,
-                         stdout=subprocess.PIPE, text=True)
-        for number in range(len(answers))]
-    for process, answer in zip(processes, answers):
-        process.stdin.write(json.dumps(answer) + "\n")
-        process.stdin.flush()
-    return [json.loads(process.communicate(timeout=60)[0]) for process in processes]
-
-
 class Gate:
     """Delays the server's first response until `count` requests without a credential have arrived."""
 
@@ -385,7 +361,14 @@ class Gate:
 def test_rule_20_fifty_processes_are_asked_once(stage):
     server, password = stage.protected()
     Gate(server, PROCESSES)
-    outcomes = crowd(stage.broker(), server.url, [password_answer("bob", password)] * PROCESSES)
+    words = [sys.executable, "-c", CLIENT, stage.broker().socket]
+    processes = [subprocess.Popen([*words, f"{server.url}/{number}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                 for number in range(PROCESSES)]
+    for process in processes:
+        process.stdin.write(json.dumps(password_answer("bob", password)))
+        process.stdin.close()
+        process.stdin = None
+    outcomes = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
     assert [outcome["status"] for outcome in outcomes] == [200] * PROCESSES
     assert sum(len(outcome["asked"]) for outcome in outcomes) == 1
     assert len(server.requests) == 2 * PROCESSES
@@ -418,10 +401,8 @@ def test_sigusr1_forgets_the_session_and_sighup_reads_the_configuration(stage):
     broker.process.send_signal(signal.SIGUSR1)
     wait_for(lambda: client.call("server/status")["result"]["session"]["entries"] == 0)
     assert client.fetch(server.url)["result"]["exchanges"] == 2
-    configuration = broker.home / ".config" / "watchword" / "config.toml"
-    configuration.parent.mkdir(parents=True)
-    configuration.write_text('[fetch]\ndeny = ["127.0.0.1"]\n')
-    configuration.chmod(0o600)
+    configuration = written(broker.home / ".config" / "watchword", {"config.toml": ""}) / "config.toml"
+    private(configuration, '[fetch]\ndeny = ["127.0.0.1"]\n')
     broker.process.send_signal(signal.SIGHUP)
     wait_for(lambda: client.fetch(server.url).get("error", {}).get("data", {}).get("kind") == "denied")
     configuration.write_text('[fetch]\ndeny = [\n')

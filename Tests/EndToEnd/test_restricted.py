@@ -1,4 +1,5 @@
 """The restricted socket, for containers and other machines: fetches and their own challenges, and no stored credentials."""
+import contextlib
 import os
 import re
 import stat
@@ -18,21 +19,15 @@ from rig.subjects import Relay
 REFUSED = re.findall(r"^\| `([^`]+)` \|.*\| no \|$", (PROTOCOL / "SPECIFICATION.md").read_text(), re.M)
 
 
-def path_of(broker):
-    return os.path.join(os.path.dirname(broker.socket), "restricted.sock")
-
-
 @pytest.fixture
 def both(stage):
     """A client that has logged in on the main socket, one on the restricted socket, and the challenges of the latter."""
     server, password = stage.protected("bob")
-    main, asked = stage.client(answer=lambda challenge: password_answer("bob", password)), []
-    answers = [password_answer("bob", password, persistence="permanent")] * 9
-    other = Client(path_of(stage.brokers[0]), answer=lambda challenge: asked.append(challenge) or answers.pop(0))
-    stage.clients.append(other)
+    main = stage.client(answer=password_answer("bob", password))
+    other = stage.client(at="restricted", answer=password_answer("bob", password, persistence="permanent"))
     assert main.fetch(server.url)["result"]["auth"]["source"] == "client"
     assert main.fetch(server.url)["result"]["auth"]["source"] == "session"
-    return main, other, asked, server
+    return main, other, other.asked, server
 
 
 def test_rule_g4_the_restricted_socket_uses_and_stores_no_credential(both):
@@ -50,8 +45,7 @@ def test_rule_g4_the_restricted_socket_uses_and_stores_no_credential(both):
 def test_the_answer_to_another_clients_question_is_refused(stage):
     server, password = stage.protected("bob")
     main = stage.client()
-    other, silent = (Client(path_of(stage.brokers[0]), delivery=delivery) for delivery in ("request", None))
-    stage.clients += [other, silent]
+    other, silent = (stage.client(at="restricted", delivery=delivery) for delivery in ("request", None))
     call = main.start("fetch/run", {"url": server.url})
     question = main.challenges.get(timeout=30)
     others = other.start("fetch/run", {"url": server.url})
@@ -78,34 +72,33 @@ def test_only_methods_for_fetching_and_answering_are_offered(both):
 
 def test_the_socket_file_exists_as_long_as_the_broker(stage):
     broker = stage.broker()
-    status = os.stat(path_of(broker))
+    status = os.stat(broker.restricted)
     assert stat.S_ISSOCK(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o600
     assert broker.stop() == 0
-    assert not os.path.exists(path_of(broker))
+    assert not os.path.exists(broker.restricted)
 
 
 def test_tokens_and_ids_of_the_main_socket_are_invalid_on_the_restricted_one(stage):
     """The reverse is also refused; and on the same socket, only tokens are valid on another connection."""
     server = stage.server(lambda request: response(200, b"of the user"))
     broker = stage.broker()
-    for own, foreign in [(broker.socket, path_of(broker)), (path_of(broker), broker.socket)]:
-        client, other, beside = (Client(path) for path in (own, foreign, own))
-        stage.clients += [client, other, beside]
+    for own, foreign in [("socket", "restricted"), ("restricted", "socket")]:
+        client, other, beside = (stage.client(at=path) for path in (own, foreign, own))
         begun = client.call("fetch/start", {"url": server.url})["result"]
-        refused = Attached(foreign, begun["attachToken"])
+        refused = Attached(getattr(broker, foreign), begun["attachToken"])
         assert refused.reply["error"]["data"]["kind"] == "unknownFetch"
         for stranger in (other, beside):
             assert stranger.call("fetch/read", {"fetchId": begun["fetchId"]})["error"]["data"]["kind"] == "unknownFetch"
             assert stranger.call("fetch/cancel", {"fetchId": begun["fetchId"]})["result"] == {"cancelled": False}
             assert stranger.call("fetch/list")["result"]["fetches"] == []
-        assert Attached(own, begun["attachToken"]).read() == b"of the user"
+        assert Attached(getattr(broker, own), begun["attachToken"]).read() == b"of the user"
 
 
 def test_a_challenge_of_the_main_socket_cannot_be_answered_on_the_restricted_one(stage):
     password = stage.secret()
     server = stage.server(basic_server("bob", password))
     broker = stage.broker()
-    for own, foreign in [(broker.socket, path_of(broker)), (path_of(broker), broker.socket)]:
+    for own, foreign in [(broker.socket, broker.restricted), (broker.restricted, broker.socket)]:
         client, other = Client(own, delivery="notification"), Client(foreign)
         stage.clients += [client, other]
         call = client.start("fetch/run", {"url": server.url})
@@ -139,17 +132,13 @@ class Afar:
     def answers(self):
         """Whether the broker at the desk answers: sshd accepts connections of root, too, and the broker sees ssh as the client.
         """
-        try:
+        # Otherwise nothing listens, or ssh has closed the connection.
+        with contextlib.suppress(OSError, KeyError):
             return self.call("ping").get("result") == {}
-        except (OSError, KeyError):
-            return False  # Nothing listens, or ssh has closed the connection.
 
     def call(self, method):
-        client = Client(self.remote, delivery=None)
-        try:
+        with contextlib.closing(Client(self.remote, delivery=None)) as client:
             return client.call(method)
-        finally:
-            client.close()
 
     def there(self, *command):
         return self.manager.run(*self.surroundings, *command)

@@ -11,11 +11,11 @@ import pytest
 
 from rig import field_servers
 from rig.bodies import eventually
-from rig.client import password_answer
+from rig.client import password_answer, trust_answer
 from rig.fixtures import reachable_folder, running
-from rig.forwarding import ForwardProxy
+from rig.forwarding import ForwardProxy, basic_check
 from rig.local_fronts import exchange, open_proxy
-from rig.scripted import ScriptedServer, basic, response
+from rig.scripted import ScriptedServer, basic_server, response
 from rig.servers import free_port, marked
 from rig.tls import TlsServer
 
@@ -23,13 +23,13 @@ from rig.tls import TlsServer
 def test_nginx_over_tls_and_http2(stage, nginx_tls, account, tls):
     user, password = account
     stage.broker("--ca-file", str(tls / "ca.pem"))
-    asked, page = [], marked("/staff/page.txt")
-    client = stage.client(answer=lambda params: asked.append(params) or password_answer(user, password))
+    page = marked("/staff/page.txt")
+    client = stage.client(answer=password_answer(user, password))
     for host in ["localhost", "127.0.0.1"]:
         result = client.fetch(f"https://{host}:{nginx_tls.port}{page}")["result"]
         assert (result["status"], result["httpVersion"]) == (200, "2")
-    assert [params["protectionSpace"]["host"] for params in asked] == ["localhost", "127.0.0.1"]
-    assert asked[0]["protectionSpace"]["receivesCredentialSecurely"] is True
+    assert [params["protectionSpace"]["host"] for params in client.asked] == ["localhost", "127.0.0.1"]
+    assert client.asked[0]["protectionSpace"]["receivesCredentialSecurely"] is True
     assert nginx_tls.lines(page, 4) == [f"401 - HTTP/2.0 {page}", f"200 {user} HTTP/2.0 {page}"] * 2
 
 
@@ -72,9 +72,8 @@ def forwarder(request, stage, tmp_path):
 
 def clients(stage, password, proxy=None):
     """A client that answers as bob, and its challenges."""
-    asked = []
-    broker = stage.configured(f'[proxy]\nurl = "{proxy}"\n' if proxy else "")
-    return stage.client(answer=lambda params: asked.append(params) or password_answer("bob", password), broker=broker), asked
+    client = stage.client(answer=password_answer("bob", password), broker=stage.configured(f'[proxy]\nurl = "{proxy}"\n' if proxy else ""))
+    return client, client.asked
 
 
 @pytest.mark.parametrize("site", ["lighttpd MD5", "lighttpd SHA-256", "apache", "wsgidav", "httpbin"])
@@ -178,50 +177,22 @@ def test_the_versions_are_those_of_the_matrix(name):
     assert field_servers.installed(name).startswith(field_servers.FIELD[name][0])
 
 
-def answers(user, password, asked, **more):
-    def answer(challenge):
-        asked.append(challenge)
-        return password_answer(user, password, **more)
-
-    return answer
-
-
-def spaces(asked):
-    return [(one["protectionSpace"]["authenticationMethod"], one["protectionSpace"].get("proxyType")) for one in asked]
-
-
 def configured(stage, url, *options, extra=""):
-    """A broker whose configuration names the proxy."""
     return stage.configured(f'[proxy]\nurl = "{url}"\n{extra}', *options)
 
 
-def proxy_asking(user, password, scheme="Basic"):
-    """A proxy that records its requests, and forwards those of known users."""
-    right = basic(user, password)
-    told = []
-
-    def check(request):
-        told.append(request.header("Proxy-Authorization"))
-        if told[-1] != right:
-            return response(407, b"who are you?", f'Proxy-Authenticate: {scheme} realm="gate"')
-        return None
-
-    proxy = ForwardProxy(check)
-    proxy.told = told
-    return proxy
-
-
 def test_socks_with_a_password(stage, socks, account, nginx):
-    url, proxy, asked = f"http://localhost:{nginx.port}/open.txt", {"url": f"socks5h://127.0.0.1:{socks.port}"}, []
-    client = stage.client(answer=answers(*account, asked))
+    url, proxy = f"http://localhost:{nginx.port}/open.txt", {"url": f"socks5h://127.0.0.1:{socks.port}"}
+    client = stage.client(answer=password_answer(*account))
     result = client.fetch(url, proxy=proxy)["result"]
-    assert result["status"] == 200 and spaces(asked) == [("httpBasic", "socks")]
-    assert asked[0]["offers"] == [] and asked[0]["failureResponse"] is None
+    (challenge,) = client.asked
+    space = challenge["protectionSpace"]
+    assert (result["status"], space["authenticationMethod"], space["proxyType"]) == (200, "httpBasic", "socks")
+    assert challenge["offers"] == [] and challenge["failureResponse"] is None
 
-    wrong = []
-    client = stage.client(answer=lambda one: wrong.append(one["previousFailureCount"]) or (
-        password_answer(account[0], "wrong") if len(wrong) < 3 else {"action": "continue"}))
+    client = stage.client(answer=lambda one: password_answer(account[0], "wrong") if len(client.asked) < 3 else {"action": "continue"})
     reply = client.fetch(url, proxy=proxy)
+    wrong = [one["previousFailureCount"] for one in client.asked]
     assert reply["error"]["data"]["kind"] == "proxyFailed" and wrong[0] == 0 and wrong[-1] >= 1
 
 
@@ -233,12 +204,9 @@ def test_socks_without_a_password(stage, dante, nginx):
 def test_rules_2_and_r15_a_tunnel_raises_challenges_in_order_and_each_gets_its_own_credential(stage, certificates):
     """Every request is on a new connection, which raises the earlier challenges again; their answers stay valid."""
     at_server, at_proxy = stage.secret(), stage.secret()
-    right = basic("bob", at_server)
     server = stage.server(TlsServer(
-        certificates, "self-signed", lambda request: response(
-            200 if request.authorization == right else 401, b"", 'WWW-Authenticate: Basic realm="Staff"'),
-        client_authority=certificates / "ca.pem", first=True))
-    proxy = stage.server(proxy_asking("pat", at_proxy))
+        certificates, "self-signed", basic_server("bob", at_server).handler, client_authority=certificates / "ca.pem", first=True))
+    proxy = stage.server(ForwardProxy(basic_check("pat", at_proxy)))
     stage.allow(at_server, server)
     stage.allow(at_proxy, proxy)
     asked = []
@@ -247,11 +215,9 @@ def test_rules_2_and_r15_a_tunnel_raises_challenges_in_order_and_each_gets_its_o
         space = challenge["protectionSpace"]
         asked.append((space["authenticationMethod"], space["isProxy"]))
         if space["authenticationMethod"] == "serverTrust":
-            leaf = space["serverTrust"]["chain"][0]
-            return {"action": "credential", "credential": {"type": "trust", "spkiSha256": leaf["spkiSha256"], "persistence": "none"}}
+            return trust_answer(challenge)
         if space["authenticationMethod"] == "clientCertificate":
-            files = {"certificate": str(certificates / "client.pem"), "privateKey": str(certificates / "client.key")}
-            return {"action": "credential", "credential": {"type": "certificate", **files, "persistence": "none"}}
+            return {"action": "credential", "credential": certificates.credential(persistence="none")}
         return password_answer("pat", at_proxy) if space["isProxy"] else password_answer("bob", at_server)
 
     client = stage.client(answer=answer)
@@ -366,23 +332,19 @@ def test_a_line_without_end(stage):
 
 @pytest.fixture(params=[403, 502])
 def proxy(request, stage):
-    """A broker and a proxy with Basic that connects to no server; `asked` counts the questions."""
+    """A broker and a proxy with Basic that connects to no server."""
     password = stage.secret()
-    right = basic("bob", password)
-    proxy = stage.server(ForwardProxy(lambda connect: response(request.param) if connect.header("Proxy-Authorization") == right else response(
-        407, b"", 'Proxy-Authenticate: Basic realm="Gate"')))
+    proxy = stage.server(ForwardProxy(basic_check("bob", password, granted=response(request.param), realm="Gate")))
     stage.allow(password, proxy)
-    proxy.asked, proxy.status = [], request.param
-    proxy.client = stage.client(
-        broker=stage.configured(f'[proxy]\nurl = "{proxy.url}"\n'),
-        answer=lambda challenge: proxy.asked.append(challenge) or password_answer("bob", password))
+    proxy.status = request.param
+    proxy.client = stage.client(broker=stage.configured(f'[proxy]\nurl = "{proxy.url}"\n'), answer=password_answer("bob", password))
     return proxy
 
 
 def test_a_second_fetch_asks_no_question(proxy):
     for _ in range(2):
         assert proxy.client.fetch("https://intranet.test/")["error"]["data"]["kind"] == "proxyFailed"
-    assert len(proxy.asked) == 1
+    assert len(proxy.client.asked) == 1
 
 
 def test_a_second_tunnel_of_a_front_asks_no_question(proxy):
@@ -390,4 +352,4 @@ def test_a_second_tunnel_of_a_front_asks_no_question(proxy):
     address, _ = open_proxy(proxy.client)
     for _ in range(2):
         assert f" {proxy.status} ".encode() in exchange(address, b"CONNECT intranet.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert len(proxy.asked) == 1
+    assert len(proxy.client.asked) == 1

@@ -60,23 +60,14 @@ REFUSED = [
     "http://127.1/", "http://2130706433/", "https://h/" + "a" * 5000, 'https://h/"', "https://h/`id`"]
 
 
-@pytest.mark.parametrize("url", LOCAL)
-def test_an_address_of_this_machine_is_opened(url):
-    assert web_address.to_open(read(url=url).login) == web_address.to_open(question(
-        "auth.challenge/browser-login", login={**BROWSER, "url": url}).login) == url
-
-
-@pytest.mark.parametrize("url", SECURE)
-def test_an_https_address_is_opened_only_for_a_code(url):
-    assert web_address.to_open(read(url=url).login) == url
-    assert web_address.to_open(question("auth.challenge/browser-login", login={**BROWSER, "url": url}).login) is None
-
-
-@pytest.mark.parametrize("url", REFUSED)
-def test_other_addresses_are_not_opened(url):
-    for name, login in (("device", DEVICE), ("browser", BROWSER)):
-        found = question(f"auth.challenge/{name}-login", login={**login, "url": url or "x"}).login
-        assert web_address.to_open(found) is None and web_address.with_code(found) is None
+@pytest.mark.parametrize("url, flows", [
+    *((url, ["browser", "device"]) for url in LOCAL), *((url, ["device"]) for url in SECURE), *((url, []) for url in REFUSED)])
+def test_the_addresses_that_are_opened(url, flows):
+    """An https address only for a code."""
+    for flow, login in {"device": DEVICE, "browser": BROWSER}.items():
+        found = question(f"auth.challenge/{flow}-login", login={**login, "url": url or "x"}).login
+        assert web_address.to_open(found) == (url if flow in flows else None)
+        assert flows or web_address.with_code(found) is None
 
 
 @pytest.mark.parametrize("complete, shown", [
@@ -109,9 +100,9 @@ def agent_broker(tmp_path):
 def test_the_terminal_of_the_agent_shows_address_and_code(agent_broker):
     with agent_at_terminal(agent_broker) as terminal:
         agent_broker.ask(challenge(DEVICE))
-        for text in ("Log in at login.example", "Site: https://api.example", "Scopes: read, write", "Continue only if you started this.",
-                     "\r\nhttps://login.example/device\r\nWDJB-MJHT\r\n", "Time left: 10 minutes", "1  Enter a token by hand", "0  Not now"):
-            terminal.expect(text)
+        terminal.expect(
+            "Log in at login.example", "Site: https://api.example", "Scopes: read, write", "Continue only if you started this.",
+            "\r\nhttps://login.example/device\r\nWDJB-MJHT\r\n", "Time left: 10 minutes", "1  Enter a token by hand", "0  Not now")
         assert b"Open the browser" not in terminal.shown, "there is no display"
         agent_broker.withdraw()
         terminal.expect("No longer needed.")
@@ -161,10 +152,8 @@ class Fetch:
         return self.then(broker)
 
     def end(self):
-        """Returns the exit status and all that was shown."""
         self.seen.set()
-        status = self.terminal.end()
-        return status, self.terminal.shown.decode()
+        return self.terminal.end(), self.terminal.shown.decode()
 
 
 @pytest.fixture
@@ -186,8 +175,7 @@ def reply(broker):
 
 
 def test_a_fetch_shows_where_to_log_in_and_continues_silently(fetch):
-    asked = challenge(BROWSER)
-    started = fetch(asked, lambda broker: broker.withdraw() or OK)
+    started = fetch(challenge(BROWSER), lambda broker: broker.withdraw() or OK)
     status, shown = started.end()
     for text in ("https://api.example requires a login.", "Log in at https://login.example for: read, write.", "on this machine within 10 minutes:",
                  f"\r\n    {BROWSER['url']}\r\n"):
@@ -196,16 +184,15 @@ def test_a_fetch_shows_where_to_log_in_and_continues_silently(fetch):
 
 
 def test_another_withdrawal_is_reported(fetch):
-    asked = challenge(BROWSER)
-    started = fetch(asked, lambda broker: broker.withdraw("cancelled") or OK)
+    started = fetch(challenge(BROWSER), lambda broker: broker.withdraw("cancelled") or OK)
     assert "The question was withdrawn: it was open for too long, or the fetch has ended." in started.end()[1]
 
 
 def test_a_code_is_shown_with_the_warning_and_a_token_can_be_typed(fetch):
     started = fetch(challenge(DEVICE), reply)
-    for text in ("on any device, and enter the code, within 10 minutes:\r\n    https://login.example/device\r\n    Code: WDJB-MJHT\r\n",
-                 "Continue only if you started this. If someone sent you this code, cancel."):
-        started.terminal.expect(text)
+    started.terminal.expect(
+        "on any device, and enter the code, within 10 minutes:\r\n    https://login.example/device\r\n    Code: WDJB-MJHT\r\n",
+        "Continue only if you started this. If someone sent you this code, cancel.")
     # Enter is pressed easily on the way back from the browser.
     started.terminal.type("\n")
     started.terminal.expect(PROMPT, times=2)
@@ -213,12 +200,6 @@ def test_a_code_is_shown_with_the_warning_and_a_token_can_be_typed(fetch):
     status, shown = started.end()
     assert status == 0 and "a-token" not in shown
     assert started.broker.replied["credential"]["token"] == "a-token"
-
-
-def test_ctrl_d_continues_without_a_login(fetch):
-    started = fetch(challenge(DEVICE), reply)
-    started.terminal.type("\x04")
-    assert started.end()[0] == 0 and started.broker.replied == {"action": "continue"}
 
 
 def test_ctrl_c_ends_the_fetch_without_an_answer(fetch):
@@ -230,11 +211,12 @@ def test_ctrl_c_ends_the_fetch_without_an_answer(fetch):
     eventually(lambda: sent == [b""], lambda: sent)
 
 
-def test_text_of_a_server_does_not_control_the_terminal(fetch):
+def test_text_of_a_server_does_not_control_the_terminal_and_ctrl_d_continues_without_a_login(fetch):
     login = {"issuer": f"https://{HOSTILE}/", "scopes": [HOSTILE], "userCode": HOSTILE, "url": f"https://h/{HOSTILE}"}
     started = fetch(challenge({**DEVICE, **login}), reply)
     started.terminal.type("\x04")
-    shown = started.end()[1]
+    status, shown = started.end()
+    assert status == 0 and started.broker.replied == {"action": "continue"}
     assert "\x1b" not in shown and "\u202e" not in shown and shown.count("evil\ufffd[2J\ufffdgood") == 4, shown
 
 

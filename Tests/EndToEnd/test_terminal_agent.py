@@ -11,7 +11,7 @@ from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
 from rig.forwarding import ForwardProxy
-from rig.scripted import basic_server, response
+from rig.scripted import basic_server, bearer_server, response
 from rig.terminal import Shell
 
 
@@ -42,7 +42,6 @@ class Desk:
         return fetch
 
     def leave(self, fetch):
-        """Continues without a login."""
         self.terminal.type("\x04")
         assert self.client.wait(fetch)["result"]["status"] == 401
 
@@ -132,14 +131,10 @@ def test_the_agent_exits_with_a_message_when_the_broker_exits(desk):
     assert b"the broker closed the connection" in desk.terminal.shown
 
 
-def test_a_missing_terminal_is_reported(stage):
-    done = Shell(stage.broker()).run("agent")
+def test_a_missing_terminal_and_a_refusal_of_the_broker_are_reported(shell):
+    done = shell.run("agent")
     assert done.returncode == 1 and b"no terminal available" in done.stderr
-
-
-def test_a_refusal_of_the_broker_is_reported(stage):
-    shell = Shell(stage.broker())
-    shell.environment["WATCHWORD_SOCKET"] = shell.environment["WATCHWORD_SOCKET"].replace("broker.sock", "restricted.sock")
+    shell.environment["WATCHWORD_SOCKET"] = shell.broker.restricted
     terminal = shell.at_terminal("agent")
     assert terminal.end() == 1 and terminal.shown.count(b"\n") == 1 and b"restricted" in terminal.shown
 
@@ -173,40 +168,35 @@ def test_wrong_then_right_at_a_terminal_without_echo(stage, shell):
     assert shell.run("fetch", server.url).stdout == b"the page\n"
 
 
-def test_control_c_during_the_question_cancels_the_fetch(stage, shell):
-    server = stage.server(basic_server("bob", "x"))
-    terminal = shell.at_terminal("fetch", server.url)
+def test_control_c_cancels_the_fetch_and_control_d_continues_without_a_login(shell, site):
+    terminal = shell.at_terminal("fetch", site.url)
     terminal.answer({"User: ": "bob"})
     terminal.expect("Password for bob: ")
     terminal.type("\x03")
-    assert terminal.end() == 130
-    assert server.authorizations == [None]
+    assert terminal.end() == 130 and site.authorizations == [None]
 
     def left():
         status = json.loads(shell.run("status", "--json").stdout)
         return [status["challenges"]["pending"], status["fetches"]["running"]]
 
     eventually(lambda: left() == [0, 0], left)
-
-
-def test_control_d_continues_without_logging_in(stage, shell):
-    server = stage.server(basic_server("bob", "x"))
-    terminal = shell.at_terminal("fetch", server.url)
+    terminal = shell.at_terminal("fetch", site.url)
     terminal.expect("User: ")
     terminal.type("\x04")
-    assert terminal.end() == 0
-    assert b"please log in" in terminal.shown
+    assert terminal.end() == 0 and b"please log in" in terminal.shown
 
 
-def test_a_missing_terminal_is_reported_at_once(stage, shell):
-    server = stage.server(basic_server("bob", "x"))
-    done = shell.run("fetch", server.url)
+def test_without_a_terminal_the_missing_login_is_reported_at_once(stage, shell, site):
+    done = shell.run("fetch", site.url)
     assert done.returncode == 67
     assert done.stdout == b"" and done.stderr.count(b"\n") == 1
     assert b"no terminal" in done.stderr and b"Staff" in done.stderr and b"-u" in done.stderr
-    assert server.authorizations == [None]
-    assert shell.run("fetch", "--json", server.url).returncode == 67
-    assert shell.run("fetch", "-f", server.url).returncode == 67
+    assert site.authorizations == [None]
+    assert shell.run("fetch", "--json", site.url).returncode == 67
+    assert shell.run("fetch", "-f", site.url).returncode == 67
+    server = stage.server(lambda request: response(401, b"bearer only", "WWW-Authenticate: Bearer"))
+    done = shell.run("fetch", server.url)
+    assert (done.returncode, done.stdout) == (67, b"") and b"--oauth2-bearer" in done.stderr
 
 
 def test_without_a_terminal_an_agent_is_asked(stage, shell):
@@ -217,18 +207,11 @@ def test_without_a_terminal_an_agent_is_asked(stage, shell):
 
 
 @pytest.mark.parametrize("action, words", [("continue", b"no terminal"), ("default", b"no terminal"), ("cancel", b"was cancelled")])
-def test_without_a_terminal_an_agent_may_have_no_answer(stage, shell, action, words):
-    server = stage.server(basic_server("bob", "x"))
+def test_without_a_terminal_an_agent_may_have_no_answer(stage, shell, site, action, words):
     agent = stage.agent({"action": action})
-    done = shell.run("fetch", server.url)
+    done = shell.run("fetch", site.url)
     assert done.returncode == 67 and done.stdout == b"" and done.stderr.count(b"\n") == 1
     assert words in done.stderr and len(agent.asked) == 1
-
-
-def test_without_a_terminal_a_missing_token_is_reported(stage, shell):
-    server = stage.server(lambda request: response(401, b"bearer only", "WWW-Authenticate: Bearer"))
-    done = shell.run("fetch", server.url)
-    assert (done.returncode, done.stdout) == (67, b"") and b"--oauth2-bearer" in done.stderr
 
 
 def remembered(shell):
@@ -255,12 +238,7 @@ def test_keep_at_a_terminal_and_with_u(stage, shell, keep, code, users):
 
 def test_a_token_is_never_stored_in_the_keyring(stage, shell):
     token = stage.secret()
-
-    def handle(request):
-        is_right = request.header("Authorization") == f"Bearer {token}"
-        return response(200, b"welcome") if is_right else response(401, b"", "WWW-Authenticate: Bearer")
-
-    server = stage.server(handle)
+    server = stage.server(bearer_server(token, body=b"welcome"))
     stage.allow(token, server)
     done = shell.run("fetch", "--keep", "keyring", "--oauth2-bearer", token, server.url)
     assert (done.returncode, done.stdout) == (120, b"welcome") and b"tokens are stored for the session only" in done.stderr
@@ -389,15 +367,7 @@ def test_an_unsupported_option_is_refused_with_its_reason(shell, option, words):
     assert done.returncode == 2 and all(word in done.stderr for word in words), done.stderr
 
 
-def test_rule_28_the_shell_helper_shows_the_reasons_with_v_only(stage):
-    server = stage.server(basic_server("bob", stage.secret()))
-    broker = stage.broker()
-    done = subprocess.run(
-        [program("watchword"), "fetch", "-v", "--socket", broker.socket, server.url], stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=30, start_new_session=True)
-    assert done.returncode == 67, done.stderr
-    quiet = subprocess.run(
-        [program("watchword"), "fetch", "--socket", broker.socket, server.url], stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=30, start_new_session=True)
-    line = "* no login to the server with Basic: no agent answered"
-    assert line in done.stderr.splitlines() and "no login to the server" not in quiet.stderr
+def test_rule_28_the_shell_helper_shows_the_reasons_with_v_only(shell, site):
+    line, done = "* no login to the server with Basic: no agent answered", shell.run("fetch", "-v", site.url)
+    assert done.returncode == 67 and line in done.stderr.decode().splitlines(), done.stderr
+    assert b"no login to the server" not in shell.run("fetch", site.url).stderr

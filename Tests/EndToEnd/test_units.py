@@ -1,6 +1,5 @@
 """The units in a real user manager without root's privileges, and without one: activation, start, reload, stop, watchdog, sockets that are
 removed while the broker runs, the effect of the hardening, and the filter of system calls."""
-import base64
 import contextlib
 import errno
 import json
@@ -15,12 +14,14 @@ import time
 
 import pytest
 
-from rig import attempts
+from programs import attempts
 from rig.bodies import eventually
 from rig.broker import ROOT, program
 from rig.client import Client, password_answer
 from rig.manager import Activation, with_units
-from rig.scripted import basic_server, response
+from rig.scripted import basic_server
+from rig.servers import private
+from rig.terminal import Shell
 from rig.waiting import is_ready
 
 UNITS = ROOT / "contrib" / "systemd"
@@ -44,8 +45,7 @@ def desk(manager):
     yield manager
     manager.do("disable", "--now", "watchword.socket", "watchword.service")
     manager.systemctl("reset-failed")
-    for name in ["changed.conf"]:
-        (manager.units / "watchword.service.d" / name).unlink(missing_ok=True)
+    (manager.units / "watchword.service.d" / "changed.conf").unlink(missing_ok=True)
     manager.do("daemon-reload")
 
 
@@ -55,7 +55,6 @@ def change(manager, lines):
 
 
 def configure(manager, text):
-    """Writes the configuration of the user; returns its path."""
     path = manager.home / ".config" / "watchword" / "config.toml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
@@ -112,8 +111,7 @@ def test_the_sockets_outlive_the_broker(desk):
 
 def test_a_reload_waits_and_reports_its_result(desk):
     configuration = configure(desk, "")
-    client = desk.client()
-    client.call("ping")
+    desk.client().call("ping")
     # The broker replies before the manager has received its notification.
     desk.wait_for(lambda: desk.value("watchword.service", "ActiveState") == "active")
     pid = main_pid(desk)
@@ -133,8 +131,7 @@ def test_a_reload_waits_and_reports_its_result(desk):
 def test_a_broker_that_hangs_is_replaced(desk):
     # Notified every second: time enough for the broker on a busy machine.
     change(desk, "WatchdogSec=2s\nRestartSec=0")
-    client = desk.client()
-    client.call("ping")
+    desk.client().call("ping")
     first = main_pid(desk)
     heard = {desk.value("watchword.service", "WatchdogTimestampMonotonic")}
     desk.wait_for(lambda: len(heard) > 2 or heard.add(desk.value("watchword.service", "WatchdogTimestampMonotonic")))
@@ -197,7 +194,7 @@ def test_each_line_of_the_hardening_has_an_effect(manager):
     assert set(lines) == set(attempts.ATTEMPTS), "every setting has an attempt, and every attempt a setting"
     cases = {"nothing": [], "everything": [*lines.values(), number, files]}
     cases.update({name: [line, number] for name, line in lines.items()})
-    program = f"/usr/bin/python3 {manager.folder}/source/Tests/EndToEnd/rig/attempts.py"
+    program = f"/usr/bin/python3 {manager.folder}/source/Tests/EndToEnd/programs/attempts.py"
     for case, chosen in cases.items():
         manager.unit(f"attempts-{case}.service", "\n".join(
             ["[Service]", "Type=oneshot", f"ExecStart={program}", f"StandardOutput=truncate:{manager.home}/{case}.json",
@@ -272,23 +269,14 @@ def test_the_system_call_filter_follows_the_configuration(stage, text, mode):
     assert client.fetch("http://127.0.0.1:1/")["error"]["data"]["kind"] == "cannotConnect"
     assert filters(broker) == {mode}
     assert client.call("server/status", {})["result"]["systemCallFilter"] is (mode == 2)
-    shown = subprocess.run(
-        [program("watchword"), "status", "--socket", broker.socket], capture_output=True, text=True, env=broker.environment)
-    assert shown.returncode == 0, shown.stderr
-    assert ("system calls are filtered" in shown.stdout) is (mode == 2)
+    shown = Shell(broker).run("status")
+    assert shown.returncode == 0 and (b"system calls are filtered" in shown.stdout) is (mode == 2), shown
 
 
 def test_a_login_over_tls_is_stored_and_found(stage, gnome, certificates, tls_server):
     """Keyring, TLS, files, threads and name resolution: what a fetch needs is not filtered."""
     password = stage.secret()
-    right = "Basic " + base64.b64encode(f"bob:{password}".encode()).decode()
-
-    def handle(request):
-        if request.authorization == right:
-            return response(200, b"w" * (2 << 20))
-        return response(401, b"", 'WWW-Authenticate: Basic realm="Staff"')
-
-    server = stage.server(tls_server(handler=handle))
+    server = stage.server(tls_server(handler=basic_server("bob", password, body=b"w" * (2 << 20)).handler))
     stage.allow(password, server)
     broker = stage.configured(ON, "--ca-file", str(certificates / "ca.pem"), environment=gnome.for_broker)
     client = stage.client(broker=broker, answer=lambda challenge: password_answer("bob", password, persistence="permanent"))
@@ -317,9 +305,8 @@ def plain(tmp_path):
 
 
 def is_restricted(path):
-    client = Client(path, delivery=None)
-    reply = client.call("server/status", {})
-    client.close()
+    with contextlib.closing(Client(path, delivery=None)) as client:
+        reply = client.call("server/status", {})
     return "error" in reply and reply["error"]["data"]["kind"] == "denied"
 
 
@@ -384,20 +371,14 @@ def test_the_watchdog_is_notified(plain, watchdog):
     assert plain.lives()
 
 
-def test_an_absent_manager_stops_nothing(plain):
+@pytest.mark.parametrize("more, reports", [({}, 0), ({"NOTIFY_SOCKET": "vsock:2:1234"}, 1)], ids=["absent", "invalid"])
+def test_an_absent_manager_and_an_invalid_socket_for_notifications_stop_nothing(plain, more, reports):
     plain.heard.close()
-    plain.start()
+    plain.start(**more)
     assert is_restricted(plain.paths["restricted"])
     plain.process.terminate()
     assert plain.process.wait(30) == 0
-
-
-def test_an_invalid_notification_socket_is_reported_once_and_stops_nothing(plain):
-    plain.start(NOTIFY_SOCKET="vsock:2:1234")
-    assert is_restricted(plain.paths["restricted"])
-    plain.process.terminate()
-    assert plain.process.wait(30) == 0
-    assert plain.process.stderr.read().count("invalid NOTIFY_SOCKET") == 1
+    assert plain.process.stderr.read().count("invalid NOTIFY_SOCKET") == reports
 
 
 def test_the_manager_of_another_service_receives_nothing(stage, plain):
@@ -408,22 +389,8 @@ def test_the_manager_of_another_service_receives_nothing(stage, plain):
 
 
 def answers(path):
-    try:
-        client = Client(path, delivery=None)
-    except OSError:
-        return False
-    try:
+    with contextlib.suppress(OSError), contextlib.closing(Client(path, delivery=None)) as client:
         return client.call("ping").get("result") == {}
-    finally:
-        client.close()
-
-
-def sockets(broker):
-    return [broker.socket, os.path.join(os.path.dirname(broker.socket), "restricted.sock")]
-
-
-def remove(path):
-    os.unlink(path)
 
 
 def replace_with_a_dead_socket(path):
@@ -432,18 +399,19 @@ def replace_with_a_dead_socket(path):
     os.replace(path + ".new", path)
 
 
-@pytest.mark.parametrize("harm", [remove, replace_with_a_dead_socket])
+@pytest.mark.parametrize("harm", [os.unlink, replace_with_a_dead_socket])
 def test_the_broker_listens_again(stage, harm):
     broker = stage.broker()
     before = stage.client(broker=broker, delivery=None)
-    for path in sockets(broker):
+    sockets = [broker.socket, broker.restricted]
+    for path in sockets:
         harm(path)
-    for path in sockets(broker):
+    for path in sockets:
         eventually(lambda: answers(path), lambda: broker.log[-1500:])
         assert os.stat(path).st_mode & 0o777 == 0o600
     assert before.call("ping")["result"] == {}, "open connections continue"
     assert broker.stop() == 0
-    assert not any(os.path.exists(path) for path in sockets(broker))
+    assert not any(os.path.exists(path) for path in sockets)
 
 
 def test_a_socket_is_created_again_with_its_removed_directory(stage):
@@ -456,25 +424,18 @@ def test_a_socket_is_created_again_with_its_removed_directory(stage):
 
 def test_a_file_that_is_not_a_socket_ends_the_broker_and_stays(stage):
     broker = stage.broker()
-    with open(broker.socket + ".new", "w") as file:
-        file.write("precious")
-    os.replace(broker.socket + ".new", broker.socket)
+    private(pathlib.Path(broker.socket + ".new"), "precious").replace(broker.socket)
     assert broker.process.wait(30) == 1
     assert "not a socket" in broker.log.splitlines()[-1]
-    with open(broker.socket) as file:
-        assert file.read() == "precious"
+    assert pathlib.Path(broker.socket).read_text() == "precious"
 
 
 @pytest.mark.parametrize("name", ["main", "restricted"])
-def test_the_service_managers_socket_ends_the_broker_with_a_message(tmp_path, name):
+def test_the_service_managers_socket_ends_the_broker_with_a_message(plain, name):
     """Only the service manager can create the socket again."""
-    activation = Activation(tmp_path).start()
-    try:
-        assert activation.next()["READY"] == "1"
-        os.unlink(activation.paths[name])
-        assert activation.next()["STOPPING"] == "1"
-        assert activation.process.wait(30) == 4
-        said = activation.process.stderr.read().splitlines()[-1]
-        assert activation.paths[name] in said and "systemctl --user restart watchword.socket" in said
-    finally:
-        activation.end()
+    assert plain.start().next()["READY"] == "1"
+    os.unlink(plain.paths[name])
+    assert plain.next()["STOPPING"] == "1"
+    assert plain.process.wait(30) == 4
+    said = plain.process.stderr.read().splitlines()[-1]
+    assert plain.paths[name] in said and "systemctl --user restart watchword.socket" in said

@@ -9,15 +9,88 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from rig.bodies import eventually
 from rig.broker import program
 from rig.client import password_answer
+from rig.forwarding import ForwardProxy
 from rig.local_fronts import run
 from rig.scripted import response
-from rig.servers import free_port
-from rig.upstreams import Evaluator, dead, evaluators, fetched, origin, pac, proxies, rule, set_desktop  # noqa: F401
+from rig.servers import free_port, private
+from rig.waiting import output
+
+
+@pytest.fixture
+def origin(stage):
+    return stage.server(lambda request: response(200, b"page"))
+
+
+@pytest.fixture
+def proxies(stage):
+    """Makes proxies that forward everything."""
+    return lambda count, check=lambda request: None: [stage.server(ForwardProxy(check)) for _ in range(count)]
+
+
+def rule(hosts, *use):
+    return f"[[proxy.rule]]\nhosts = {hosts!r}\nuse = {list(use)!r}\n"
+
+
+def dead():
+    """The URL of a proxy that does not run."""
+    return f"http://127.0.0.1:{free_port()}"
+
+
+def fetched(client, url, **params):
+    reply = client.fetch(url, **params)
+    assert "result" in reply, reply
+    return reply["result"]
+
+
+DIRECT = "function FindProxyForURL() { return 'DIRECT'; }"
+
+
+def pac(stage, text, mode=0o600):
+    return f'[proxy]\npac = "file://{private(stage.folder / "proxy.pac", text, mode)}"\n'
+
+
+def evaluators(broker):
+    """The process IDs of the broker's evaluator and of its resolver."""
+    return [one.pid for one in psutil.Process(broker.process.pid).children(recursive=True) if one.name() == "watchword-pac"]
+
+
+def set_desktop(broker, *settings):
+    """Stores proxy settings as a settings dialog does: schema, key, value."""
+    commands = " && ".join(f"gsettings set org.gnome.system.proxy{schema} {key} \"{value}\"" for schema, key, value in settings)
+    environment = {"HOME": str(broker.home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(broker.home)}
+    output("dbus-run-session", "--", "sh", "-c", commands, env=environment)
+
+
+class Evaluator:
+    """One process. `environment` is all it gets."""
+
+    def __init__(self, script, environment=None):
+        self.process = subprocess.Popen(
+            [program("watchword-pac")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment or {"TZ": "UTC"})
+        data = script.encode()
+        #: The reply to the loading of the script.
+        self.loaded = self._ask(b"load %d\n" % len(data) + data)
+
+    def find(self, url="http://h.test/", host="h.test"):
+        return self._ask(f"find {url} {host}\n".encode())
+
+    def _ask(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+        return self.process.stdout.readline().decode().rstrip("\n")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(20)
 
 
 def test_each_host_uses_the_proxies_of_its_rule(stage, origin, proxies):
@@ -36,8 +109,7 @@ def test_each_host_uses_the_proxies_of_its_rule(stage, origin, proxies):
 def test_the_next_proxy_is_used_if_one_cannot_be_reached(stage, origin, proxies):
     alive, = proxies(1)
     broken = dead()
-    broker = stage.configured(rule([".test"], broken, alive.url))
-    client = stage.client(broker=broker)
+    client = stage.client(broker=stage.configured(rule([".test"], broken, alive.url)))
     body = {"type": "string", "value": "sent once"}
     assert fetched(client, f"http://a.test:{origin.port}/", method="POST", body=body)["status"] == 200
     assert [(request.method, request.body) for request in origin.requests] == [("POST", b"sent once")]
@@ -80,21 +152,14 @@ def test_squid_with_a_login_after_one_that_does_not_run(stage, squid, account, t
 
 def test_a_pac_file_chooses_the_proxy(stage, origin, proxies):
     first, second = proxies(2)
-    text = (f"function FindProxyForURL(url, host) {{ if (dnsDomainIs(host, '.a.test')) return 'DIRECT'; "
+    text = (f"function FindProxyForURL(url, host) {{ if (host != url.split('/')[2].split(':')[0] || url.split('/')[3]) throw url; "
             f"return host == 'b.test' ? 'PROXY 127.0.0.1:{first.port}' : "
             f"'PROXY 127.0.0.1:{free_port()}; HTTP 127.0.0.1:{second.port}'; }}")
     client = stage.client(broker=stage.configured(pac(stage, text)))
-    for host in ["b.test", "c.test"]:
-        assert fetched(client, f"http://{host}:{origin.port}/")["status"] == 200
+    # The script sees no path and no user.
+    for host in ["b.test", "bob:pw@c.test"]:
+        assert fetched(client, f"http://{host}:{origin.port}/private?q=1")["status"] == 200
     assert (len(first.requests), len(second.requests)) == (1, 1)
-
-
-def test_the_pac_file_sees_no_path_and_no_user(stage, origin, proxies):
-    proxy, = proxies(1)
-    script = (f"function FindProxyForURL(url, host) {{ if (url != 'http://a.test:{origin.port}/' || host != 'a.test') throw url; "
-              f"return 'PROXY 127.0.0.1:{proxy.port}'; }}")
-    client = stage.client(broker=stage.configured(pac(stage, script)))
-    assert fetched(client, f"http://bob:pw@a.test:{origin.port}/private?q=1")["status"] == 200
 
 
 BAD = {
@@ -125,8 +190,7 @@ def test_a_bad_pac_file_is_reported_and_never_means_direct(stage, origin, name):
 
 def test_an_endless_pac_file_does_not_delay_other_fetches(stage, origin):
     script = "function FindProxyForURL(url, host) { while (host == 'slow.test') {} return 'DIRECT'; }"
-    broker = stage.configured(pac(stage, script) + rule(["quick.test", "127.0.0.1"], "direct"))
-    client = stage.client(broker=broker)
+    client = stage.client(broker=stage.configured(pac(stage, script) + rule(["quick.test", "127.0.0.1"], "direct")))
     slow = client.start("fetch/run", {"url": "http://slow.test/"})
     for _ in range(5):
         assert fetched(client, origin.url)["status"] == 200
@@ -135,10 +199,11 @@ def test_an_endless_pac_file_does_not_delay_other_fetches(stage, origin):
     assert "took longer than" in client.wait(slow)["error"]["message"]
 
 
-def test_other_users_must_not_change_the_file(stage, origin):
-    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }", mode=0o666))
-    error = stage.client(broker=broker).fetch(origin.url)["error"]
-    assert "other users can change the PAC file" in error["message"]
+@pytest.mark.parametrize("more, mode, said", [
+    ("", 0o666, "other users can change the PAC file"), ("[process]\nfilter-system-calls = true\n", 0o600, "process.filter-system-calls")])
+def test_a_file_that_others_can_change_or_a_filtered_broker_cannot_evaluate(stage, origin, more, mode, said):
+    error = stage.client(broker=stage.configured(pac(stage, DIRECT, mode) + more)).fetch(origin.url)["error"]
+    assert error["data"]["kind"] == "proxyFailed" and said in error["message"]
 
 
 def test_a_pac_file_by_http(stage, origin, proxies):
@@ -152,18 +217,8 @@ def test_a_pac_file_by_http(stage, origin, proxies):
     assert library.requests[0].authorization is None
 
 
-def test_the_evaluator_ends_with_the_broker(stage, origin):
-    script = "function FindProxyForURL() { return 'DIRECT'; }"
-    broker = stage.configured(pac(stage, script))
-    assert fetched(stage.client(broker=broker), origin.url)["status"] == 200
-    children = evaluators(broker)
-    assert len(children) == 2, "the script and the names"
-    broker.kill()
-    eventually(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in children), "the processes end")
-
-
-def test_the_evaluator_is_confined(stage, origin):
-    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }"))
+def test_the_evaluator_is_confined_and_ends_with_the_broker(stage, origin):
+    broker = stage.configured(pac(stage, DIRECT))
     assert fetched(stage.client(broker=broker), origin.url)["status"] == 200
     engine, resolver = sorted(evaluators(broker))
     for pid in [engine, resolver]:
@@ -172,6 +227,8 @@ def test_the_evaluator_is_confined(stage, origin):
         assert f"Max address space         {256 << 20}" in limits and "Max file size             0" in limits
         assert "broker" not in " ".join(os.readlink(f) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir())
     assert "Seccomp:\t2" in pathlib.Path(f"/proc/{engine}/status").read_text()
+    broker.kill()
+    eventually(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in [engine, resolver]), "the processes end")
 
 
 # The desktop
@@ -186,20 +243,11 @@ def test_the_settings_of_the_desktop(stage, origin, proxies):
     assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
     assert fetched(client, origin.url)["status"] == 200
     assert (len(first.requests), len(origin.requests)) == (1, 2)
-    error = client.fetch(f"https://a.test:{origin.port}/")["error"]
-    assert "name no proxy for https" in error["message"]
-    script = stage.folder / "proxy.pac"
-    script.write_text(f"function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{second.port}'; }}")
-    script.chmod(0o600)
+    assert "name no proxy for https" in client.fetch(f"https://a.test:{origin.port}/")["error"]["message"]
+    script = private(stage.folder / "proxy.pac", f"function FindProxyForURL() {{ return 'PROXY 127.0.0.1:{second.port}'; }}")
     set_desktop(broker, ("", "mode", "'auto'"), ("", "autoconfig-url", f"'file://{script}'"))
     assert fetched(client, f"http://b.test:{origin.port}/")["status"] == 200
     assert (len(first.requests), len(second.requests)) == (1, 1)
-
-
-def test_a_filtered_broker_says_why_it_cannot_evaluate(stage, origin):
-    broker = stage.configured(pac(stage, "function FindProxyForURL() { return 'DIRECT'; }") + "[process]\nfilter-system-calls = true\n")
-    error = stage.client(broker=broker).fetch(origin.url)["error"]
-    assert error["data"]["kind"] == "proxyFailed" and "process.filter-system-calls" in error["message"]
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "socks5h"])
@@ -221,7 +269,7 @@ def test_slow_hosts_do_not_starve_others(stage, origin, proxies):
     wanted, other = proxies(2)
     script = (f"function FindProxyForURL(url, host) {{ while (/^slow/.test(host)) {{}} return 'PROXY 127.0.0.1:{wanted.port}'; }}")
     client = stage.client(broker=stage.configured(pac(stage, script) + f'url = "{other.url}"\n'))
-    for number in range(6):
+    for number in range(3):
         client.start("fetch/run", {"url": f"http://slow{number}.test/"})
     assert fetched(client, f"http://a.test:{origin.port}/")["status"] == 200
     assert [request.target for request in wanted.requests] == [f"http://a.test:{origin.port}/"]
@@ -276,7 +324,6 @@ function FindProxyForURL(url, host) {
 
 @pytest.fixture
 def evaluator():
-    """Starts processes, which end with the test."""
     started = []
 
     def start(script=CALCULATOR, **more):
@@ -337,33 +384,18 @@ TIMES = {
     "timeRange(22, 13, 22, 13)": True, "timeRange(22, 14, 22, 20)": False, "timeRange(22, 13, 20, 22, 13, 20)": True,
     "timeRange(22, 13, 21, 22, 14, 0)": False, "timeRange(22, 'GMT')": True, "timeRange('x')": False, "timeRange(1, 2, 3)": False,
 }
+# Wednesday, 07:13:20.
+IN_TOKYO = {"timeRange(7)": True, "timeRange(22)": False, "timeRange(22, 'GMT')": True, "weekdayRange('WED')": True,
+            "weekdayRange('TUE', 'GMT')": True, "dateRange(15)": True}
 
 
-def test_the_functions_for_names_and_addresses(evaluator):
-    one = evaluator()
+@pytest.mark.parametrize("zone, expected, before", [
+    ("UTC", NAMES | ADDRESSES, ""), ("UTC", TIMES, AT), ("Asia/Tokyo", IN_TOKYO, AT)], ids=["names", "times", "local times"])
+def test_the_functions_of_scripts(evaluator, zone, expected, before):
+    one = evaluator(environment={"TZ": zone})
     assert one.loaded == "ok "
-    found = {expression: one.find(host=expression) for expression in [*NAMES, *ADDRESSES]}
-    assert found == {expression: f"ok {result}" for expression, result in [*NAMES.items(), *ADDRESSES.items()]}
-
-
-def test_the_functions_for_dates_and_times(evaluator):
-    one = evaluator()
-    found = {expression: one.find(host=AT + expression) for expression in TIMES}
-    assert found == {expression: f"ok {str(result).lower()}" for expression, result in TIMES.items()}
-
-
-def test_local_times_are_those_of_the_time_zone(evaluator):
-    one = evaluator(environment={"TZ": "Asia/Tokyo"})
-    # Wednesday, 07:13:20 in Tokyo.
-    expected = {"timeRange(7)": "true", "timeRange(22)": "false", "timeRange(22, 'GMT')": "true", "weekdayRange('WED')": "true",
-                "weekdayRange('TUE', 'GMT')": "true", "dateRange(15)": "true"}
-    assert {expression: one.find(host=AT + expression) for expression in expected} == {
-        expression: f"ok {result}" for expression, result in expected.items()}
-
-
-def test_a_script_with_the_other_function_only(evaluator):
-    one = evaluator("function FindProxyForURLEx(url, host) { return 'PROXY ' + host; }")
-    assert one.find() == "ok PROXY h.test"
+    found = {expression: one.find(host=before + expression) for expression in expected}
+    assert found == {expression: f"ok {str(result).lower()}" for expression, result in expected.items()}
 
 
 def test_results_and_errors_are_one_line(evaluator):
@@ -376,43 +408,31 @@ def test_results_and_errors_are_one_line(evaluator):
         assert one.find(host=host).startswith("error FindProxyForURL returned more than 4095 bytes or a zero character")
 
 
-def test_a_getter_of_the_function_runs_protected(evaluator):
+def test_how_the_function_is_found(evaluator):
+    """By its other name, too; a getter runs protected, and a file without the function cannot be loaded."""
+    assert evaluator("function FindProxyForURLEx(url, host) { return 'PROXY ' + host; }").find() == "ok PROXY h.test"
     one = evaluator("var n = 0; Object.defineProperty(this, 'FindProxyForURL', {get: function () {"
                     " if (n++ % 2) throw 'no'; return function () { return 'DIRECT'; }; }})")
     assert one.loaded == "ok "
     assert [one.find(), one.find()] == ["error no", "ok DIRECT"]
-
-
-def test_a_file_without_the_function_cannot_be_loaded(evaluator):
     for script, problem in [("<html></html>", "SyntaxError"), ("", "does not define the function"), ("var FindProxyForURL = 1;", "does not define")]:
         one = evaluator(script)
         assert one.loaded.startswith("error ") and problem in one.loaded
         assert one.find() == "error no script is loaded"
 
 
-def test_the_memory_of_a_script_is_limited(evaluator):
+def test_the_limits_of_a_script(evaluator):
+    """Of memory, of what it can reach, of the number of names that are resolved (a name server that never answers cannot delay an
+    evaluation), and of time, without the broker."""
     one = evaluator("function FindProxyForURL(url, host) { for (var s = 'x'; s.length < host;) s += s; return '' + s.length; }")
-    assert one.find(host=1 << 20) == f"ok {1 << 20}"
-    assert one.find(host=1 << 25).startswith("error ")
-    assert one.find(host=1 << 20) == f"ok {1 << 20}"
-
-
-def test_a_script_has_no_way_out(evaluator):
+    assert [one.find(host=1 << size).partition(" ")[0] for size in (20, 25, 20)] == ["ok", "error", "ok"]
     one = evaluator()
     for name in ["require", "process", "Duktape.modSearch", "print", "load", "XMLHttpRequest", "fetch", "readFile"]:
         assert one.find(host=f"typeof {name}") == "ok undefined", name
-
-
-def test_an_endless_evaluation_ends_without_the_broker(evaluator):
-    one = evaluator("function FindProxyForURL() { while (true) {} }")
-    assert one.find() == ""
-    assert one.process.wait(60) == -signal.SIGALRM
-
-
-def test_names_are_resolved_within_a_limit(evaluator):
-    """A name server that never answers cannot delay an evaluation; here the limit is on the number of names."""
     one = evaluator("function FindProxyForURL() { var n = 0; for (var i = 0; i < 100; i++) if (dnsResolve('127.0.0.1')) n++; return '' + n; }")
     assert one.find() == "ok 64" and one.find() == "ok 64"
+    one = evaluator("function FindProxyForURL() { while (true) {} }")
+    assert one.find() == "" and one.process.wait(60) == -signal.SIGALRM
 
 
 def test_without_its_resolver_the_process_ends(evaluator):

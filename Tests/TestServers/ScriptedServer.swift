@@ -171,22 +171,8 @@ package final class ScriptedServer: Sendable {
     }
 
     private func run(_ body: @escaping @Sendable (ScriptedServer) -> Void) {
-        let box = Unmanaged.passRetained(ThreadBody { body(self) })
-        var thread = pthread_t()
-        pthread_create(
-            &thread, nil,
-            { argument in
-                Unmanaged<ThreadBody>.fromOpaque(argument!).takeRetainedValue().run()
-                return nil
-            }, box.toOpaque())
-        pthread_detach(thread)
+        Loopback.onThread { body(self) }
     }
-}
-
-private final class ThreadBody: Sendable {
-    let run: @Sendable () -> Void
-
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }
 
 extension String {

@@ -16,7 +16,6 @@ def lines(broker, name="audit.jsonl"):
 
 
 def events(broker, name="audit.jsonl"):
-    """Returns the events of all complete lines; a line that is not JSON is an error."""
     return [json.loads(line) for line in lines(broker, name)]
 
 

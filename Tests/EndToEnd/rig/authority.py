@@ -31,8 +31,6 @@ def name(text):
 
 
 class Pair:
-    """A key and its certificate; `write` writes both to files."""
-
     def __init__(self, key, certificate):
         self.key, self.certificate = key, certificate
 
@@ -48,7 +46,6 @@ class Pair:
         return pkcs12.serialize_key_and_certificates(b"client", self.key, self.certificate, others, encryption(passphrase))
 
     def fingerprint(self):
-        """The SHA-256 fingerprint in lower-case hexadecimal."""
         return self.certificate.fingerprint(hashes.SHA256()).hex()
 
     @property
@@ -60,7 +57,6 @@ class Pair:
         return self.certificate.public_bytes(serialization.Encoding.DER)
 
     def write(self, folder, stem):
-        """Writes STEM.pem and STEM.key."""
         folder = pathlib.Path(folder)
         for ending, content in {"pem": self.certificate_pem, "key": self.key_pem()}.items():
             (folder / f"{stem}.{ending}").write_bytes(content)
@@ -79,7 +75,6 @@ def certificate(subject, key, issuer, signer, start, end, *extensions, digest=ha
 
 
 def alternative_names(texts):
-    """The names of a server: host names and addresses."""
     return x509.SubjectAlternativeName([
         x509.IPAddress(ipaddress.ip_address(text)) if re.fullmatch(r"[\d.]+", text) else x509.DNSName(text) for text in texts])
 

@@ -1,11 +1,4 @@
-"""A scripted OAuth authorization server: correct by default, and broken or hostile where a test wants.
-
-    server = AuthorizationServer()
-    server.config(expires_in=2, redirect={"iss": "https://other.example"})
-    server.refuse("/token", "invalid_grant", grant="refresh_token")
-
-`ProtectedResource` accepts its tokens, and rig.tiny_browser is the person's browser.
-"""
+"""A scripted OAuth authorization server, correct by default, and broken or hostile where a test wants; and a resource for its tokens."""
 import base64
 import collections
 import dataclasses
@@ -25,6 +18,7 @@ GRANTS = {"authorization_code": "_code", "refresh_token": "_refresh", "client_cr
 ENDPOINTS = {"authorization_endpoint": "authorize", "token_endpoint": "token", "device_authorization_endpoint": "device_authorization",
              "revocation_endpoint": "revoke", "jwks_uri": "jwks"}
 CHALLENGE, VERIFIER = re.compile(r"[A-Za-z0-9\-_]{43}"), re.compile(r"[A-Za-z0-9\-._~]{43,128}")
+SCOPES, LIFETIME = ("openid", "offline_access", "read", "write"), 3600
 #: The parameters that may occur only once, and only in the body.
 SINGLE = {"grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier", "refresh_token", "scope", "device_code",
           "token", "token_type_hint"}
@@ -90,25 +84,20 @@ class AuthorizationServer(Site):
     `revocations` pairs of hint and token, `registrations` the documents of clients. `resources` are the servers that may receive
     access tokens.
 
-    Settings that `config` changes: `metadata`, `redirect` (the parameters `code`, `state` and `iss`), `token_response` and `id_token`
-    are dictionaries of changes, as of oauth_answers.altered. `scopes` are those that the user grants; others are left out silently, and
-    `read` is granted if none is requested. `expires_in` is the lifetime of access tokens in seconds. `dpop` is off, offered or required.
-    `registration` is whether clients can register (RFC 7591).
+    Settings that `config` changes: `metadata`, `token_response` and `id_token` are dictionaries of changes, as of oauth_answers.altered.
+    `dpop` is off or required. `registration` is whether clients can register (RFC 7591). The user grants SCOPES; others are left out
+    silently, and `read` is granted if none is requested.
     """
-    authorizations = ()
+    authorizations = ()  # instead of the fields of that name
 
     def __init__(self, certificates=None, issuer_path=""):
-        self.settings = types.SimpleNamespace(
-            metadata={}, redirect={}, token_response={}, id_token={}, scopes=("openid", "offline_access", "read", "write"), expires_in=3600,
-            dpop="off", registration=False)
+        self.settings = types.SimpleNamespace(metadata={}, token_response={}, id_token={}, dpop="off", registration=False)
         self.issuer_path, self.key = issuer_path, ec.generate_private_key(ec.SECP256R1())
-        self.clients, self.tokens, self.codes, self.devices, self.offset = {}, [], [], [], 0
+        self.clients, self.tokens, self.codes, self.devices = {}, [], [], []
         self.authorizations, self.revocations, self.registrations, self.resources = [], [], [], []
         self.client("watchword")
         super().__init__(certificates)
         self.issuer = self.url + issuer_path
-
-    # for tests
 
     def client(self, name, secret=None):
         """Registers a client; returns it. It is confidential with a secret."""
@@ -116,7 +105,6 @@ class AuthorizationServer(Site):
         return self.clients[name]
 
     def endpoint(self, name):
-        """Returns the URL of `token`, `authorize`, `device` and so on."""
         return f"{self.url}{self.issuer_path}/{name}"
 
     @property
@@ -134,19 +122,11 @@ class AuthorizationServer(Site):
     def revoke_all(self):
         revoke(self.tokens)
 
-    def advance(self, seconds):
-        """Advances the clock by which tokens, codes and device codes expire."""
-        self.offset += seconds
-
-    def now(self):
-        return time.time() + self.offset
-
-    def token(self, value, *kinds):
-        """Returns the token with this value, whether valid or not."""
-        return next((token for token in self.tokens if token.value == value and token.kind in (kinds or ("access", "refresh"))), None)
+    def token(self, value, kind=None):
+        return next((token for token in self.tokens if token.value == value and kind in (None, token.kind)), None)
 
     def is_valid(self, token):
-        return not token.revoked and (token.expires is None or self.now() < token.expires)
+        return not token.revoked and (token.expires is None or time.time() < token.expires)
 
     def valid_token(self, value):
         """Returns the access token with this value, or None if there is none or it is not valid."""
@@ -155,23 +135,19 @@ class AuthorizationServer(Site):
             return token if token and self.is_valid(token) else None
 
     def approve(self):
-        """As the user, approves the last device."""
         self.devices[-1].is_approved = True
 
     def issued_secrets(self):
-        """Returns the values of all tokens, codes and verifiers, none of which may leak, with whether the `resources` may receive
-        them."""
+        """Returns the values of all tokens, codes and verifiers, with whether the `resources` may receive them."""
         verifiers = [request.form["code_verifier"] for request in self.requests_to("/token") if len(request.form.get("code_verifier", "")) > 16]
         return {**{token.value: token.kind == "access" for token in self.tokens},
                 **dict.fromkeys([*verifiers, *(code.value for code in self.codes + self.devices)], False)}
-
-    # endpoints
 
     def metadata(self):
         """The correct metadata, without the changes of the settings."""
         document = {"issuer": self.issuer, **{name: self.endpoint(place) for name, place in ENDPOINTS.items()},
                     "response_types_supported": ["code"], "grant_types_supported": list(GRANTS),
-                    "code_challenge_methods_supported": ["S256"], "scopes_supported": list(self.settings.scopes),
+                    "code_challenge_methods_supported": ["S256"], "scopes_supported": SCOPES,
                     "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
                     "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["ES256"],
                     "authorization_response_iss_parameter_supported": True}
@@ -211,7 +187,7 @@ class AuthorizationServer(Site):
         return actions[place](request, request.form, self._client(request))
 
     def granted(self, scope):
-        scopes = tuple(one for one in (scope or "read").split() if one in self.settings.scopes)
+        scopes = tuple(one for one in (scope or "read").split() if one in SCOPES)
         if not scopes:
             raise Refusal("invalid_scope")
         return scopes
@@ -233,13 +209,13 @@ class AuthorizationServer(Site):
         if query.get("code_challenge_method") != "S256" or not CHALLENGE.fullmatch(query.get("code_challenge", "")):
             raise self._violation("invalid_request", f"the code challenge is {query.get('code_challenge_method')} {query.get('code_challenge')}")
         grant = Grant(client, self.granted(query.get("scope")), resources_of(request.query_pairs), query.get("nonce"), query.get("dpop_jkt"))
-        self.codes.append(Code(f"co{secrets.token_urlsafe(24)}", grant, self.now() + 60, query["redirect_uri"], query["code_challenge"]))
+        self.codes.append(Code(f"co{secrets.token_urlsafe(24)}", grant, time.time() + 60, query["redirect_uri"], query["code_challenge"]))
         self.authorizations.append(query)
         return self._redirect(query, {"code": self.codes[-1].value})
 
     def _redirect(self, query, parameters):
         parameters = {**parameters, "state": query.get("state"), "iss": self.issuer}
-        return redirect(302, with_query(query["redirect_uri"], altered(parameters, self.settings.redirect)))
+        return redirect(302, with_query(query["redirect_uri"], parameters))
 
     # tokens
 
@@ -285,7 +261,7 @@ class AuthorizationServer(Site):
         verifier = form.get("code_verifier", "")
         if code.used:
             revoke(code.grant.tokens)
-        is_late, code.used = code.used or self.now() >= code.expires, True
+        is_late, code.used = code.used or time.time() >= code.expires, True
         if is_late or form.get("redirect_uri") != code.redirect_uri:
             raise Refusal("invalid_grant", "the code was used before, has expired, or is for another redirect URI")
         if not VERIFIER.fullmatch(verifier) or hash_of(verifier) != code.challenge:
@@ -319,13 +295,13 @@ class AuthorizationServer(Site):
 
     def _device(self, form, client):
         device = self._pending(self.devices, form.get("device_code"), client)
-        if device.used or self.now() >= device.expires or not device.is_approved:
-            raise Refusal("invalid_grant" if device.used else "expired_token" if self.now() >= device.expires else "authorization_pending")
+        if device.used or time.time() >= device.expires or not device.is_approved:
+            raise Refusal("invalid_grant" if device.used else "expired_token" if time.time() >= device.expires else "authorization_pending")
         device.used = True
         return device.grant, device.grant.scopes, None
 
     def _issue(self, grant, jkt, resources, scopes, renewed):
-        settings, now = self.settings, self.now()
+        settings, now = self.settings, time.time()
 
         def new(kind, expires, bound):
             token = Token(f"{kind[0]}t{secrets.token_urlsafe(24)}", kind, grant, scopes, expires, resources, bound)
@@ -333,8 +309,8 @@ class AuthorizationServer(Site):
             self.tokens.append(token)
             return token.value
 
-        answer = {"access_token": new("access", now + settings.expires_in, jkt), "token_type": "DPoP" if jkt else "Bearer",
-                  "expires_in": settings.expires_in, "scope": " ".join(scopes)}
+        answer = {"access_token": new("access", now + LIFETIME, jkt), "token_type": "DPoP" if jkt else "Bearer",
+                  "expires_in": LIFETIME, "scope": " ".join(scopes)}
         if renewed:
             # A confidential client is authenticated by its secret; its refresh tokens are not bound (RFC 9449 section 5).
             answer["refresh_token"] = new("refresh", None, None if grant.client.secret else jkt)
@@ -349,7 +325,7 @@ class AuthorizationServer(Site):
     def _device_authorization(self, request, form, client):
         letters = "".join(secrets.choice("BCDFGHJKLMNPQRSTVWXZ") for _ in range(8))
         grant, uri = Grant(client, self.granted(form.get("scope")), resources_of(request.form_pairs)), self.endpoint("device")
-        device = Code(f"dc{secrets.token_urlsafe(24)}", grant, self.now() + 600, user_code=f"{letters[:4]}-{letters[4:]}")
+        device = Code(f"dc{secrets.token_urlsafe(24)}", grant, time.time() + 600, user_code=f"{letters[:4]}-{letters[4:]}")
         self.devices.append(device)
         return json_answer(200, {
             "device_code": device.value, "user_code": device.user_code, "verification_uri": uri,
@@ -378,16 +354,15 @@ class ProtectedResource(Site):
 
     `presented` are the pairs of scheme and token of all requests, (None, None) without a token.
 
-    Settings that `config` changes: `resource_metadata` is True (the right URL), None (left out) or another URL; `scope` is a parameter
-    of the challenge, left out if None; `metadata` are changes of the metadata; `checks_audience` is whether a token must have been
-    requested for this resource (RFC 8707); `insufficient_status` is the status of insufficient_scope, for which registries use 401;
-    `dpop` is whether challenges and metadata offer DPoP.
+    Settings that `config` changes: `scope` is a parameter of the challenge, left out if None; `metadata` are changes of the metadata;
+    `checks_audience` is whether a token must have been requested for this resource (RFC 8707); `insufficient_status` is the status of
+    insufficient_scope, for which registries use 401; `dpop` is whether challenges and metadata offer DPoP.
     """
 
     def __init__(self, authorization, certificates=None, path="/api", body=b"for the bearer\n"):
         self.authorization, self.path, self.body = authorization, path, body
         self.settings = types.SimpleNamespace(
-            resource_metadata=True, scope="read", metadata={}, checks_audience=False, insufficient_status=403, dpop=False)
+            scope="read", metadata={}, checks_audience=False, insufficient_status=403, dpop=False)
         self.presented = []
         authorization.resources.append(self)
         super().__init__(certificates)
@@ -408,8 +383,7 @@ class ProtectedResource(Site):
 
     def _challenge(self, status, code=None, scope=None):
         settings = self.settings
-        metadata = self.metadata_url if settings.resource_metadata is True else settings.resource_metadata
-        parameters = {"realm": "api", "resource_metadata": metadata, "scope": scope or settings.scope, "error": code}
+        parameters = {"realm": "api", "resource_metadata": self.metadata_url, "scope": scope or settings.scope, "error": code}
         text = ", ".join(f'{name}="{value}"' for name, value in parameters.items() if value)
         offers = [f"Bearer {text}", *[f'DPoP {text}, algs="ES256"'] * settings.dpop]
         return dated(status, b"please log in", *(f"WWW-Authenticate: {one}" for one in offers), *self.proofs.fields())

@@ -22,7 +22,6 @@ class Attached:
         self.reply, self.start = json.loads(found[0]), found[1]
 
     def parts(self):
-        """Yields the parts of the body as they arrive, until the end of the stream."""
         if self.start:
             yield self.start
             self.start = b""
@@ -33,7 +32,6 @@ class Attached:
         return b"".join(self.parts())
 
     def digest(self):
-        """Returns the SHA-256 of the remaining body, and its size in bytes."""
         return digest_of(self.parts())
 
     def close(self):
@@ -87,13 +85,11 @@ class Download:
         return self._wait("fetch/completed", seconds)
 
     def failure(self, seconds=30):
-        """The kind of the error with which the fetch ended."""
         completed = self.completed(seconds)
         assert "error" in completed, completed
         return completed["error"]["data"]["kind"]
 
     def parts(self, max_bytes=1 << 20):
-        """Yields the parts of the body, read with `fetch/read`."""
         return read_parts(self.client, self.id, max_bytes)
 
     def cancel(self):
@@ -117,7 +113,6 @@ def read_parts(client, fetch_id, max_bytes=1 << 20):
 
 
 def eventually(condition, what, seconds=30, pause=0.01):
-    """Waits until `condition()` is true, and returns its value."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < end, f"after {seconds} s: {what() if callable(what) else what}"

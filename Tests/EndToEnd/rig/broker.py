@@ -15,6 +15,7 @@ from rig.bodies import eventually
 from rig.waiting import is_ready, started
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAMS = ROOT / "Tests" / "EndToEnd" / "programs"
 
 
 # With `contrib/test --installed`, the prefix of the installation, or its place in an unpacked package.
@@ -58,7 +59,8 @@ class Broker:
         self.home, runtime = self.folder / "home", self.folder / "run"
         for one in (self.home, runtime):
             one.mkdir(mode=0o700, exist_ok=True)
-        self.socket, self.log_path = str(runtime / "broker.sock"), self.folder / "broker.log"
+        self.socket, self.restricted = str(runtime / "broker.sock"), str(runtime / "restricted.sock")
+        self.log_path = self.folder / "broker.log"
         self.environment = {"HOME": str(self.home), "XDG_RUNTIME_DIR": str(runtime), "PATH": os.environ["PATH"], **(environment or {})}
         self.process = None
 
@@ -79,7 +81,6 @@ class Broker:
         resource.setrlimit(resource.RLIMIT_NOFILE, (self.max_descriptors, self.max_descriptors))
 
     def stop(self, seconds=20):
-        """Sends SIGTERM; returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
@@ -110,13 +111,11 @@ class Broker:
 
     @property
     def peak_kilobytes(self):
-        """The peak of its resident memory, in kB."""
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
     @property
     def processor_seconds(self):
-        """Its CPU time in seconds, user and system."""
         return sum(self.about.cpu_times()[:2])
 
     @property

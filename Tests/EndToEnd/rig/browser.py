@@ -39,7 +39,6 @@ def through_front(url, profile):
 
 
 def show(url, *options, seconds=60):
-    """Returns the document of `url` after its scripts have run."""
     with tempfile.TemporaryDirectory() as profile:
         return output("sh", "-c", command(url, profile, *options), timeout=seconds, env={"PATH": "/usr/bin:/bin", "HOME": profile})
 
@@ -135,8 +134,6 @@ class ProtocolError(Exception):
 
 
 class Chromium:
-    """A browser with a new profile and one page."""
-
     def __init__(self, profile, *options):
         # Chromium reads commands from descriptor 3 and writes to 4: NUL-terminated JSON.
         (its_input, self._output), (self._input, its_output) = os.pipe(), os.pipe()
@@ -155,7 +152,6 @@ class Chromium:
             stack.pop_all()
 
     def call(self, method, **params):
-        """Calls a method of the DevTools protocol; returns its result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params, **({"sessionId": self._session} if self._session else {})}
         os.write(self._output, json.dumps(message).encode() + b"\0")

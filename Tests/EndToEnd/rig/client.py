@@ -5,11 +5,13 @@ import queue
 import socket
 import threading
 
-BOB = "bob"
-
-
 def password_answer(user, password, **more):
     return {"action": "credential", "credential": {"type": "password", "user": user, "password": password, **more}}
+
+
+def trust_answer(challenge, persistence="none"):
+    leaf = challenge["protectionSpace"]["serverTrust"]["chain"][0]
+    return {"action": "credential", "credential": {"type": "trust", "spkiSha256": leaf["spkiSha256"], "persistence": persistence}}
 
 
 def connected(path, seconds=None, receive_buffer=None):
@@ -43,11 +45,11 @@ def cut(buffer, framing):
 
 class Client:
     def __init__(self, path, framing="lines", delivery="request", answer=None, name="rig"):
-        """`answer` is called with the parameters of each challenge, and returns the result for the reply.
+        """`answer` is the result for the reply to each challenge, or a function of the challenge's parameters; `asked` are the parameters.
 
         Without `answer`, challenges wait in `challenges` for `reply`. `delivery=None` skips `initialize`.
         """
-        self.framing, self.answer = framing, answer
+        self.framing, self.answer, self.asked = framing, answer, []
         self.takes = {}  # method: what is done with a message of the broker; the others wait in `notifications`
         self.messages = []  # ("client" | "broker", message)
         self.received_bytes = b""
@@ -89,12 +91,10 @@ class Client:
         return self.call("fetch/run", {"url": url, **params}, seconds)
 
     def cancel(self, call):
-        """Cancels a call, which fails with that."""
         self.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call}})
         assert self.wait(call)["error"]["code"] == -32800
 
     def store(self, server, user, password, persistence="forSession", **space):
-        """Stores a login for a server; returns its id."""
         credential = {"type": "password", "user": user, "password": password, "persistence": persistence}
         reply = self.call("credential/store", {"credential": credential, "protectionSpace": {
             "protocol": "http", "host": "127.0.0.1", "port": server.port, **space}})
@@ -133,7 +133,8 @@ class Client:
         for one in messages:
             method = one.get("method")
             if method == "auth/challenge" and self.answer is not None:
-                self.reply(one, self.answer(one["params"]))
+                self.asked.append(one["params"])
+                self.reply(one, self.answer(one["params"]) if callable(self.answer) else self.answer)
             elif method == "auth/challenge":
                 self.challenges.put(one)
             elif method in self.takes:
@@ -143,9 +144,3 @@ class Client:
         with self.arrived:
             self.replies.update({one.get("id"): one for one in messages if "method" not in one})
             self.arrived.notify_all()
-
-    def raw_reply(self, seconds=30):
-        """Returns the next reply without the id of a call: that of a parse error, or a batch."""
-        with self.arrived:
-            assert self.arrived.wait_for(lambda: None in self.replies, seconds), "no reply arrived"
-            return self.replies.pop(None)

@@ -44,7 +44,6 @@ def login(tmp_path):
 
 
 def run(coroutine, seconds=30):
-    """Returns the result of a coroutine, which must end in time."""
     return asyncio.run(asyncio.wait_for(coroutine, seconds))
 
 

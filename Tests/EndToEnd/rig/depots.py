@@ -25,7 +25,6 @@ class Depot:
         self.publish()
 
     def publish(self):
-        """Makes all files readable for servers that run as other users."""
         readable(self.folder)
 
     def python_package(self, name):

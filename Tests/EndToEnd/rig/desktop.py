@@ -8,7 +8,7 @@ import subprocess
 
 from . import audit
 from .bodies import eventually
-from .broker import part
+from .broker import PROGRAMS, part
 from .servers import find, written
 from .waiting import accepts, ended, is_ready, output, started
 
@@ -48,7 +48,6 @@ class Desktop:
             stack.pop_all()
 
     def _start_display(self):
-        """Starts the display and the window manager, and sets their variables."""
         readable, writable = os.pipe()
         self.start(
             "Xvfb", "-displayfd", str(writable), "-screen", "0", f"{self.size}x24", "-nolisten", "tcp", "-noreset",
@@ -100,7 +99,6 @@ class Desktop:
     # Screen
 
     def windows(self):
-        """The titles of the visible windows."""
         found = self.run("xdotool", "search", "--onlyvisible", "--name", ".").stdout.split()
         return {identifier: self.run("xdotool", "getwindowname", identifier).stdout.strip() for identifier in found}
 
@@ -109,7 +107,6 @@ class Desktop:
         eventually(lambda: self.run("xdotool", "getactivewindow", "getwindowname").stdout.strip() == title, self.windows)
 
     def picture(self, name):
-        """Saves a screenshot in the folder of the test."""
         path = self.folder / f"{name}.png"
         self.must("scrot", "--overwrite", str(path))
         return path
@@ -122,9 +119,7 @@ class Desktop:
 
     def _tell(self, line):
         if self.reader is None:
-            self.reader = self.start(
-                "/usr/bin/python3", str(pathlib.Path(__file__).with_name("screen_reader.py")), stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE)
+            self.reader = self.start("/usr/bin/python3", str(PROGRAMS / "screen_reader.py"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.reader.stdin.write(line + b"\n")
         self.reader.stdin.flush()
         assert is_ready(self.reader.stdout, 20), "the screen reader returns nothing"
@@ -138,7 +133,6 @@ class Desktop:
             lambda: f"no {what!r} {states} among {self.summary()}", seconds, LOOK_PAUSE)
 
     def hear_all(self, *names):
-        """Waits for a widget with each name."""
         for name in names:
             self.hear(name)
 
@@ -204,7 +198,6 @@ class WaylandDesktop(Desktop):
         return found
 
     def is_inside(self, title):
-        """Whether the whole window is on the screen."""
         x, y, width, height = self.windows()[title]
         screen = self._output()["rect"]
         return min(x, y) >= 0 and width > 0 and x + width <= screen["width"] and y + height <= screen["height"]
@@ -215,7 +208,6 @@ class WaylandDesktop(Desktop):
         return path
 
     def colours(self, title):
-        """Returns how often each colour is in a screenshot of the window."""
         x, y, width, height = self.windows()[title]
         path = self.folder / "window.ppm"
         self.must("grim", "-t", "ppm", "-g", f"{x},{y} {width}x{height}", str(path))
@@ -241,7 +233,6 @@ class RunningAgent:
         return self
 
     def second(self, *options):
-        """Runs a second agent until it exits."""
         return subprocess.run([AGENT, *options], env=self.environment, capture_output=True, text=True, timeout=30)
 
     @property
@@ -258,7 +249,6 @@ class RunningAgent:
     # Windows
 
     def window(self, title):
-        """Waits for the window."""
         return self.desktop.hear(title, role="frame" if title == "Saved Logins" else "dialog")
 
     def no_window(self, title):
@@ -274,9 +264,7 @@ class RunningAgent:
             lambda: any(is_named(one["name"], button) and one["role"] == "push button" and one["sensitive"] for one in self.desktop.heard()),
             lambda: f"no enabled {button}: {self.desktop.summary()}")
         self.desktop.hear("", focused=True)
-        if key is None:
-            self.go(button)
-        self.desktop.key(key or "space")
+        self.desktop.key(key) if key else self.go(button, "space")
 
     def open_details(self):
         """Expands the details with their Alt key."""
@@ -285,14 +273,14 @@ class RunningAgent:
         self.desktop.key("alt+d")
         self.desktop.hear("Asked by: ")
 
-    def go(self, name):
-        """Presses Tab until the widget with this name has the focus, and waits after each step."""
+    def go(self, name, *keys):
+        """Presses Tab until the widget with this name has the focus, and waits after each step; then presses the keys."""
         focused = lambda: next((one["name"] for one in self.desktop.heard() if one["focused"]), None)
         before = None
         for _ in range(17):
             before = eventually(lambda: (now := focused()) != before and now, self.desktop.summary)
             if is_named(before, name):
-                return
+                return self.desktop.key(*keys) if keys else None
             self.desktop.key("Tab")
         raise AssertionError(f"Tab does not reach {name}: {self.desktop.summary()}")
 

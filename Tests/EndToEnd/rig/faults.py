@@ -13,7 +13,6 @@ KINDS = ["none", "accept", "read", "write", "read-file", "write-file", "getsocko
 
 
 def build(folder):
-    """Builds the library in `folder`."""
     library = pathlib.Path(folder) / "faults.so"
     source = pathlib.Path(__file__).with_name("faults.c")
     output(find("cc"), "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl")
@@ -21,8 +20,6 @@ def build(folder):
 
 
 class Faults:
-    """The faults of one broker, which is started with `environment`."""
-
     FIELDS = ["wall", "awake", "kind", "nth", "every", "error", "seen", "failed", "wall_timers", "passed", "aged", "caller"]
 
     def __init__(self, library, path):
@@ -65,7 +62,6 @@ class Faults:
         return max(symbol for symbol in symbols if symbol[0] <= self["caller"])[1].startswith("$s")
 
     def move_wall(self, seconds):
-        """Makes the wall clock jump."""
         self["wall"] += int(seconds * SECOND)
 
     def pass_time(self, seconds):

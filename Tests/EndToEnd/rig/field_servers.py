@@ -175,7 +175,6 @@ FIELD = {
 
 
 def installed(name):
-    """Returns the installed version of a server of `FIELD`."""
     if command := FIELD[name][2]:
         return version_of(find(command[0]), *command[1:])
     found = [path.name for path in PYTHON_FOLDER.glob("*.dist-info") if path.name.lower().startswith(name + "-")]
@@ -183,7 +182,6 @@ def installed(name):
 
 
 def field_section():
-    """Returns the section of MATRIX.md about these servers."""
     rows = [f"| {name} | {version} | {shown} |" for name, (version, shown, _) in FIELD.items()]
     return ["", "## Further servers", "", "Tested by `test_servers.py`, which also compares the versions.", "",
             "| server | version | what works |", "| --- | --- | --- |", *rows]

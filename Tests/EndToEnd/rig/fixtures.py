@@ -143,13 +143,11 @@ def fault_library(tmp_path_factory):
 
 @pytest.fixture
 def faults(stage, fault_library):
-    """The faults of one broker, which is started with `faults.environment`."""
     return Faults(fault_library, stage.folder / "clocks")
 
 
 @pytest.fixture(scope="module")
 def desktop(tmp_path_factory):
-    """A desktop for the tests of a file."""
     desktop = Desktop(tmp_path_factory.mktemp("desktop"))
     yield desktop
     desktop.end()

@@ -13,7 +13,7 @@ import struct
 import urllib.parse
 
 from . import tiny_browser
-from .scripted import ScriptedServer, response
+from .scripted import ScriptedServer, basic, response
 
 
 def join(client, upstream, note=lambda data: None):
@@ -51,6 +51,12 @@ def forwarded(request, port, target, without=()):
     length = page.header("Content-Length") if request.method == "HEAD" else len(page.body)
     own.remove("host")
     return response(page.status, page.body, *(f"{name}: {value}" for name, value in page.headers if name.lower() not in own), length=length)
+
+
+def basic_check(user, password, granted=None, realm="gate"):
+    """Refuses all requests without this login; the others get `granted`, or are forwarded."""
+    right, refusal = basic(user, password), response(407, b"who is there", f'Proxy-Authenticate: Basic realm="{realm}"')
+    return lambda request: granted if request.header("Proxy-Authorization") == right else refusal
 
 
 class ForwardProxy(ScriptedServer):

@@ -11,7 +11,7 @@ import ssl
 import threading
 import time
 
-from .client import password_answer
+from .client import password_answer, trust_answer
 from .forwarding import ForwardProxy, join
 from .matrix import CERTIFICATES, PROXIES, REAL, TUNNELS, about
 from .ntlm import NtlmCheck
@@ -344,9 +344,7 @@ class Stand:
     def certificate(self, target, outcome):
         """nginx requests a certificate and continues without one. For a handshake that fails, a server of our own is needed."""
         certificates, front = self.fixture("certificates"), self.fixture("front")
-        answers = [{"action": "credential", "credential": {
-            "type": "certificate", "certificate": str(certificates / f"{name}.pem"), "privateKey": str(certificates / f"{name}.key")}}
-            for name in ["stranger", "client"]]
+        answers = [{"action": "credential", "credential": certificates.credential(f"{name}.pem", f"{name}.key")} for name in ["stranger", "client"]]
         if outcome == "wrong":
             return self.handshakes(certificates, target, answers)
         if target == "https":
@@ -381,11 +379,7 @@ class Stand:
 
     def trust(self, target, outcome):
         """The records are those of requests: none is sent over a connection that is not trusted."""
-        def trusting(challenge, wrong=False):
-            leaf = challenge["protectionSpace"]["serverTrust"]["chain"][0]
-            return {"action": "credential", "credential": {"type": "trust", "spkiSha256": "00" * 32 if wrong else leaf["spkiSha256"]}}
-
-        answers = [lambda challenge: trusting(challenge, wrong=True), trusting]
+        answers = [{"action": "credential", "credential": {"type": "trust", "spkiSha256": "00" * 32}}, trust_answer]
         if target == "https":
             server = self.stage.server(TlsServer(self.fixture("certificates"), "self-signed", handler=open_page))
             return Site(server.url, answers, lambda wanted: [PASSED] * len(server.requests))

@@ -64,7 +64,6 @@ class Realm:
         return {"KRB5_CONFIG": str(self.configuration), "KRB5CCNAME": f"FILE:{self.folder}/tickets.{tickets}"}
 
     def log_in(self, user, password, tickets=None):
-        """Runs `kinit`; returns the environment that uses the ticket."""
         environment = self.environment(tickets or user)
         self._run(environment, "kinit", "-l", "1h", user, text=password + "\n")
         return environment

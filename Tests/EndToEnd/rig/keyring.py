@@ -72,7 +72,6 @@ class Keyring:
         return self
 
     def restart_gnome(self):
-        """Ends gnome-keyring, and starts it again with its files."""
         self.end_service()
         return self.start_gnome()
 
@@ -86,7 +85,6 @@ class Keyring:
 
     @property
     def calls(self):
-        """Returns the calls that the rig's service received, as method names."""
         lines = self.calls_path.read_text().splitlines() if self.calls_path.exists() else []
         return [line.split()[0].rsplit(".", 1)[1] for line in lines]
 
@@ -136,7 +134,6 @@ class Keyring:
             return [(dict(item.get_attributes().items() - {NO_SCHEMA}), item.get_secret().decode()) for item in found.get_all_items()]
 
     def delete(self):
-        """Empties the default collection."""
         with self.collection() as found:
             for item in list(found.get_all_items()):
                 item.delete()

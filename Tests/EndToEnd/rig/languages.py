@@ -1,14 +1,13 @@
 """The clients of all languages, built once in a run of all workers, with the scripts that their README shows."""
 import fcntl
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
 
-from .broker import program
+from .broker import PROGRAMS, program
 from .clients import CLIENTS
 from .servers import written
 from .waiting import output
@@ -30,7 +29,7 @@ SCRIPTS = {
 
 
 #: For further programs: the ending of the file, its place in the folder of the client, and the commands that build and run it.
-PROGRAMS = {
+ENDINGS = {
     "python": ("py", "{}.py", None, "/usr/bin/python3 {}.py"), "shell": ("sh", "{}.sh", None, "bash {}.sh"),
     "node": ("mjs", "{}.mjs", None, "node {}.mjs"), "perl": ("pl", "{}.pl", None, "perl -I. {}.pl"),
     "go": ("go", "{}/main.go", "go build -o {0}/built ./{0}", "{}/built"),
@@ -41,7 +40,6 @@ LANGUAGES = [
 
 
 def shown(path):
-    """Returns the script that the README shows."""
     found = re.search(rf"\[{re.escape(path)}\]\({re.escape(path)}\):\n\n```\w+\n(.*?)```\n", README.read_text(), re.DOTALL)
     assert found, f"{path} is not in the README"
     return found.group(1)
@@ -107,10 +105,10 @@ class Language:
 
     def program(self, name):
         """Builds a program of Tests/EndToEnd/programs with this client; returns the command that runs it."""
-        ending, place, build, command = PROGRAMS[self.name]
+        ending, place, build, command = ENDINGS[self.name]
         path = self.folder / place.format(name)
         path.parent.mkdir(exist_ok=True)
-        shutil.copy(pathlib.Path(__file__).parents[1] / "programs" / f"{name}.{ending}", path)
+        shutil.copy(PROGRAMS / f"{name}.{ending}", path)
         if build:
             self.tool(*build.format(name).split())
         return command.format(name).split()

@@ -26,7 +26,6 @@ def open_proxy(client):
 
 
 def open_site(client, url, **site):
-    """Returns the address of a front of `url`."""
     return _opened(client, site={"url": url, **site})[0]
 
 

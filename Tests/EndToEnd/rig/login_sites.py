@@ -31,6 +31,12 @@ class Site:
     def broker(self, *options, text="", **more):
         return self.stage.configured(text + self.configuration(), *options, **more)
 
+    def logged_in(self, *options, **more):
+        """Returns a client of a new broker, whose person has logged in for it."""
+        client = self.stage.client(broker=self.broker(*options, **more))
+        logged_in(client, self)
+        return client
+
     def space(self, **more):
         """The protection space of the resource, for requests about stored credentials."""
         return {"protocol": "http", "host": "127.0.0.1", "port": self.resource.port, **more}
@@ -51,6 +57,13 @@ def site(stage):
 def client(stage, site):
     """A client of a broker that is configured for the site."""
     return stage.client(broker=site.broker())
+
+
+@pytest.fixture
+def user(site, client):
+    """The client after a login of its person."""
+    logged_in(client, site)
+    return client
 
 
 def log_in(client, **more):
@@ -85,7 +98,6 @@ def held_login(client, url, **params):
 
 
 def failure(client, call, kind="loginFailed", seconds=40):
-    """Waits for the failure of a fetch; returns its message."""
     reply = client.wait(call, seconds)
     assert reply.get("error", {}).get("data", {}).get("kind") == kind, reply
     return reply["error"]["message"]
@@ -94,6 +106,15 @@ def failure(client, call, kind="loginFailed", seconds=40):
 def stranger(stage):
     """A server that no token, code or secret is for; `stage` searches all that it received."""
     return stage.server(ScriptedServer(lambda request: response(200, b"{}", "Content-Type: application/json")))
+
+
+def fetching(stage, broker, url):
+    """Returns a sandboxed program that has begun to fetch, with the id 99, and answers challenges itself."""
+    program = stage.sandbox(broker)
+    program.call("initialize", {
+        "client": {"name": "confined"}, "protocolVersion": 1, "capabilities": {"challenge": {"delivery": "request"}}})
+    program.send({"id": 99, "method": "fetch/run", "params": {"url": url}})
+    return program
 
 
 def own_address():
@@ -122,8 +143,12 @@ def quiet(client, seconds=0.3):
     return False
 
 
-def forgotten(client, site):
-    """Whether the next fetch needs a person."""
-    call = client.start("fetch/run", {"url": site.url})
+def is_asked(client, call):
+    """Waits for the reply or for a question; returns whether it is a question."""
     eventually(lambda: call in client.replies or not client.challenges.empty(), "a reply or a question")
     return not client.challenges.empty()
+
+
+def forgotten(client, site):
+    """Whether the next fetch needs a person."""
+    return is_asked(client, client.start("fetch/run", {"url": site.url}))

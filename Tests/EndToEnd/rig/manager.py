@@ -145,7 +145,6 @@ class Manager(Desk):
         return subprocess.run(self.inside(*command), capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
 
     def install(self, *options):
-        """Runs contrib/install --user as the manager's user."""
         return self.run("/usr/bin/python3", f"{self.folder}/source/contrib/install", "--user", *options)
 
     def client(self, name="broker.sock"):
@@ -155,7 +154,6 @@ class Manager(Desk):
         return self.run("systemctl", "--user", "--no-pager", *words)
 
     def do(self, *words):
-        """Runs `systemctl`, which must succeed; returns its output."""
         done = self.systemctl(*words)
         assert done.returncode == 0, f"systemctl {' '.join(words)}: {done.stdout}{done.stderr}{self.log[-3000:]}"
         return done.stdout.strip()

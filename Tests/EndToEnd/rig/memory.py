@@ -7,6 +7,7 @@ import pathlib
 import re
 import struct
 import subprocess
+import time
 
 from .leaks import forms
 
@@ -42,6 +43,14 @@ def places(pid, secret):
     wanted = forms(secret)
     return sorted({(hex(address + found.start()), name, form.decode("latin-1")) for address, data, name in blocks(pid, max(map(len, wanted)))
                    for form in wanted for found in re.finditer(re.escape(form), data)})
+
+
+def remaining(broker, secret, seconds=30):
+    """Searches the memory after a moment: the broker is still cleaning up when the client receives the end of its fetch."""
+    end = time.monotonic() + seconds
+    while (found := places(broker.process.pid, secret)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
 
 
 class Tracer:

@@ -13,19 +13,13 @@ import types
 import urllib.parse
 
 import jwt
-from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.utils import base64url_encode
 
 from .bodies import eventually
 from .scripted import CLOSE, response
 from .tls import TlsServer
 
-#: Never answers, and keeps the connection open.
-SILENT = None
-
-
 def dated(status, body=b"", *headers):
-    """A response with `Date`."""
     return response(status, body, "Date: " + email.utils.formatdate(usegmt=True), *headers)
 
 
@@ -56,18 +50,7 @@ def endless(request):
     yield CLOSE
 
 
-def huge(value, size):
-    """A correct JSON document of `size` bytes: `value`, and spaces."""
-    return response(200, json.dumps(value).encode().ljust(size), "Content-Type: application/json")
-
-
-def slowly(answer, pause):
-    """Sends `answer` byte by byte, with `pause` seconds before each."""
-    return lambda request: (time.sleep(pause) or bytes([byte]) for byte in answer)
-
-
 def with_query(url, parameters):
-    """Returns `url` with the parameters that are not None added to its query."""
     text = urllib.parse.urlencode({name: value for name, value in parameters.items() if value is not None})
     return url + ("&" if "?" in url else "?") + text
 
@@ -97,18 +80,13 @@ class Site(TlsServer):
     PARALLEL = False
 
     def __init__(self, certificates=None):
-        self.turn, self.problems, self.proofs, self._faults, self._holds = threading.RLock(), [], Proofs(), [], []
+        self.turn, self.problems, self.proofs, self.faults, self.holds = threading.RLock(), [], Proofs(), [], []
         super().__init__(certificates, handler=self._handle)
 
     def config(self, **changes):
-        """Changes settings; returns the server."""
         assert set(changes) <= set(vars(self.settings)), f"unknown settings: {changes}"
         vars(self.settings).update(changes)
         return self
-
-    def new_dpop_nonce(self):
-        """Requires this nonce in proofs from now on; returns it. Resources have nonces of their own."""
-        return self.proofs.new_nonce()
 
     def _place(self, request):
         return request.path
@@ -123,44 +101,36 @@ class Site(TlsServer):
         return [request for request in list(self.requests) if self._is_at(place, request)]
 
     def wait_for(self, place, times=1, seconds=30):
-        """Returns the requests to `place` as soon as there are `times`."""
         return eventually(
             lambda: len(found := self.requests_to(place)) >= times and found,
             lambda: f"requests to {place}: {len(self.requests_to(place))} of {times}", seconds)
 
     def fail(self, place, answer, times=None, grant=None):
-        """Answers the next requests to `place` (`times`, or all) with `answer` of rig.oauth_answers. With `grant`, only token
-        requests with this `grant_type`."""
-        self._faults.append(types.SimpleNamespace(place=place, answer=answer, times=times, grant=grant))
-
-    def refuse(self, place, code, times=None, grant=None, description=None):
-        """Like `fail`, with an OAuth error: at /authorize as a redirect, elsewhere as JSON."""
-        self.fail(place, Refusal(code, description), times, grant)
-
-    def clear_faults(self):
-        self._faults.clear()
+        """Answers the next requests to `place` (`times`, or all) with `answer` of rig.oauth_answers, or refuses them with a Refusal. With
+        `grant`, only token requests with this `grant_type`."""
+        self.faults.append(types.SimpleNamespace(place=place, answer=answer, times=times, grant=grant))
 
     @contextlib.contextmanager
     def held(self, place):
         """While the context runs, requests to `place` are recorded, but only processed when it ends, or after its `set()`."""
         event = threading.Event()
-        self._holds.append((place, event))
+        self.holds.append((place, event))
         try:
             yield event
         finally:
             event.set()
-            self._holds.remove((place, event))
+            self.holds.remove((place, event))
 
     def _fault(self, request):
         with self.turn:
-            for fault in self._faults:
+            for fault in self.faults:
                 if self._is_at(fault.place, request) and fault.times != 0 and fault.grant in (None, request.form.get("grant_type")):
                     fault.times = fault.times and fault.times - 1
                     return fault
         return None
 
     def _handle(self, request):
-        for place, event in list(self._holds):
+        for place, event in list(self.holds):
             if self._is_at(place, request):
                 event.wait(60)
         try:
@@ -192,8 +162,7 @@ def signed(header, claims, key):
 
 def thumbprint(jwk):
     """RFC 7638."""
-    members = {name: jwk[name] for name in ("crv", "kty", "x", "y")}
-    return encoded(hashlib.sha256(json.dumps(members, separators=(",", ":")).encode()).digest())
+    return hash_of(json.dumps({name: jwk[name] for name in ("crv", "kty", "x", "y")}, separators=(",", ":")))
 
 
 def hash_of(text):
@@ -209,10 +178,8 @@ class Proofs:
     def new_nonce(self):
         """Requires a new nonce from now on; a proof with the previous one is refused with `use_dpop_nonce`."""
         self.nonce = secrets.token_urlsafe(12)
-        return self.nonce
 
     def fields(self):
-        """The field with the nonce, if one is required."""
         return [f"DPoP-Nonce: {self.nonce}"] if self.nonce else []
 
     def check(self, request, url, token=None):
@@ -238,21 +205,3 @@ class Proofs:
             raise Refusal("use_dpop_nonce", "the nonce is not the current one")
         self.seen.add(claims["jti"])
         return thumbprint(jwk)
-
-
-class Prover:
-    """A client's key. `proof(...)` makes a proof; `changes` are claims that are different, None for those that are missing."""
-
-    def __init__(self):
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        numbers = self.key.public_key().public_numbers()
-        places = {name: encoded(value.to_bytes(32, "big")) for name, value in [("x", numbers.x), ("y", numbers.y)]}
-        self.jwk = {"kty": "EC", "crv": "P-256", **places}
-        self.thumbprint = thumbprint(self.jwk)
-
-    def proof(self, method, url, token=None, nonce=None, header=None, **changes):
-        address = urllib.parse.urlsplit(url)
-        claims = {"htm": method, "htu": address._replace(query="", fragment="").geturl(), "iat": int(time.time()),
-                  "jti": secrets.token_urlsafe(16), "ath": token and hash_of(token), "nonce": nonce, **changes}
-        return signed({"typ": "dpop+jwt", "alg": "ES256", "jwk": self.jwk, **(header or {})},
-                      {name: value for name, value in claims.items() if value is not None}, self.key)

@@ -72,7 +72,6 @@ def end_listening(listener):
 
 
 def reset_at_close(connection):
-    """Makes close(2) reset the connection."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 

@@ -41,7 +41,6 @@ class Listening:
                     return
 
     def send(self, method, params):
-        """Sends a request on the last connection."""
         self.last, self.asked = self.last + 1, params
         send(self.connection, {"id": self.last, "method": method, "params": params})
 
@@ -51,7 +50,6 @@ class Listening:
         send(self.connection, {"method": "$/cancelRequest", "params": {"id": self.last}}, {"method": "auth/cancelled", "params": told})
 
     def replied(self, reply):
-        """Returns the result or the error of the reply to the last request."""
         assert reply["id"] == self.last, reply
         return reply.get("result", reply.get("error"))
 
@@ -129,7 +127,6 @@ class AgentBroker(Listening):
         self.send("auth/challenge", params)
 
     def answer(self):
-        """Waits for the reply to the last challenge; returns its result or error."""
         return self.replied(self.replies.get(timeout=30))
 
 

@@ -39,7 +39,6 @@ PORTS = _ports()
 
 
 def free_port():
-    """Returns a port on which nothing listens."""
     for port in PORTS:
         with socket.socket() as probe:
             try:
@@ -98,12 +97,22 @@ def wait_for_port(port, process=None, output=None, seconds=30):
 
 
 def written(folder, files):
-    """Writes files into `folder`; returns it."""
     for name, text in files.items():
         path = pathlib.Path(folder) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return pathlib.Path(folder)
+
+
+def private(path, text, mode=0o600):
+    """Writes a file that only this user may read; returns its path."""
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def executable(path, text):
+    return private(path, text, 0o755)
 
 
 def served(make):
@@ -132,7 +141,7 @@ def password_line(user, password):
 
 def certificates(folder):
     """Creates a certificate authority, and a certificate for localhost and 127.0.0.1."""
-    authority = Authority()
+    authority = Authority("Authority of the servers")
     authority.write(folder, "ca")
     authority.issue(bits=2048).write(folder, "server")
     return pathlib.Path(folder)

@@ -214,8 +214,6 @@ class Dying:
 
 
 class Passwords:
-    """A password for each number."""
-
     def __init__(self, secret):
         self.secret = secret
 

@@ -71,7 +71,7 @@ class Consenter(Client):
     """An agent for consent; `allow` is its answer, or a function of the question."""
 
     def __init__(self, path, allow="no"):
-        self.allow, self.asked = allow, []
+        self.allow = allow
         super().__init__(path, delivery=None)
         self.takes["auth/confirm"] = self._confirm
         assert "result" in self.call("agent/register", {"name": "desk", "asksConfirm": True, "methods": ["clientCertificate"]})
@@ -181,13 +181,11 @@ class DyingClient:
             self.lines = self.socket.makefile("rb")
 
     def messages(self):
-        """Yields the messages up to the end."""
         for line in self.lines:
             if (message := json.loads(line)) != "closed":
                 yield message
 
     def message(self):
-        """Returns the next message, or `None` at the end."""
         return next(self.messages(), None)
 
     def wait_for(self, method):

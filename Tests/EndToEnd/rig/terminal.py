@@ -8,8 +8,6 @@ from .waiting import is_ready
 
 
 class Terminal:
-    """A process at a terminal of its own."""
-
     def __init__(self, *command, environment):
         # `setsid` and not `pty.fork`, which copies the memory of the tests.
         self.terminal, inner = os.openpty()
@@ -61,8 +59,8 @@ class Shell:
     """Runs `watchword` with one broker, and records its output."""
 
     def __init__(self, broker):
+        self.broker, self.printed = broker, b""
         self.environment = {**broker.environment, "WATCHWORD_SOCKET": broker.socket, "TERM": "dumb"}
-        self.printed = b""
 
     def run(self, *arguments, **more):
         # A new session has no terminal.
@@ -72,7 +70,6 @@ class Shell:
         return done
 
     def start(self, *arguments, **more):
-        """Starts the program without a terminal."""
         return subprocess.Popen([program("watchword"), *arguments], env=self.environment, start_new_session=True,
                                 **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
 

@@ -63,7 +63,6 @@ def visit(url, jar=None, authority=None):
 
 
 def keep_cookies(page, jar):
-    """Adds the page's cookies to the jar."""
     for name, value in page.headers:
         if name.lower() == "set-cookie":
             key, _, content = value.partition(";")[0].partition("=")
@@ -94,7 +93,6 @@ class Redirect:
         return Redirect(urllib.parse.urlsplit(self.url)._replace(query=urllib.parse.urlencode(parameters)).geturl())
 
     def at(self, path):
-        """Returns the redirect with another path."""
         return Redirect(urllib.parse.urlsplit(self.url)._replace(path=path).geturl())
 
     def follow(self, **more):

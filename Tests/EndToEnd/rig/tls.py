@@ -49,6 +49,11 @@ class Certificates:
     def __truediv__(self, file):
         return self.folder / file
 
+    def credential(self, certificate="client.pem", key="client.key", **more):
+        """The credential with these files; without `key`, the first one has both."""
+        parts = {"certificate": str(self / certificate), **({"privateKey": str(self / key)} if key else {})}
+        return {"type": "certificate", **parts, **more}
+
     def fingerprint(self, kind):
         return self.pairs[kind].fingerprint()
 

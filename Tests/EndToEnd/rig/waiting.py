@@ -41,7 +41,6 @@ def is_ready(file, seconds):
 
 
 def accepts(path):
-    """Whether a program accepts connections at a Unix socket."""
     with socket.socket(socket.AF_UNIX) as connection:
         return connection.connect_ex(str(path)) == 0
 

@@ -1,4 +1,4 @@
-"""Every window of the agent, as a message for rig/agent_windows.py, and their pictures in each variant: light and dark, at 100 and 200 %, in
+"""Every window of the agent, as a message for programs/agent_windows.py, and their pictures in each variant: light and dark, at 100 and 200 %, in
 each language."""
 import contextlib
 import dataclasses
@@ -62,7 +62,6 @@ def browser_login(name, seconds=600, opened=False, expand=False, **login):
 
 
 def saved(page, found=SAVED, events=EVENTS, **more):
-    """Returns the message for the window of the saved logins."""
     return {"saved": found, "events": events, "page": page, **more}
 
 
@@ -204,6 +203,5 @@ def sheet(pictures):
 
 
 def save(picture, path):
-    """Writes a committed picture."""
     path.parent.mkdir(exist_ok=True)
     small(picture).save(path, optimize=True)

@@ -1,5 +1,4 @@
-"""Real servers of OAuth: glewlwyd, of Debian, with the user ann and what ann does there without a browser; an OpenID Connect mock; and the
-token service of a container registry."""
+"""Logins at real servers of OAuth: glewlwyd, of Debian, an OpenID Connect mock, and the token service of a container registry."""
 import contextlib
 import gzip
 import json
@@ -13,15 +12,21 @@ import types
 import urllib.parse
 
 import jwt
+import pytest
 import requests
 
-from . import tiny_browser
-from .authority import Pair, new_key
-from .field_servers import Registry
-from .forwarding import forwarded
-from .oauth_answers import Site, json_answer
-from .scripted import basic
-from .servers import INSTALL, Server, find, free_port
+from rig import browser, tiny_browser
+from rig.authority import Pair, new_key
+from rig.authorization_server import ProtectedResource
+from rig.bodies import eventually
+from rig.broker import ROOT
+from rig.client import password_answer
+from rig.field_servers import Registry
+from rig.forwarding import forwarded
+from rig.login_sites import is_asked
+from rig.oauth_answers import Site, json_answer
+from rig.scripted import basic
+from rig.servers import INSTALL, Server, find, free_port, private
 
 WEBAPP, TEMPLATE = "/usr/share/glewlwyd/webapp", "/usr/share/glewlwyd/templates/config.json"
 SCHEMA = "/usr/share/doc/glewlwyd/database/init.sqlite3.sql.gz"
@@ -35,8 +40,6 @@ TYPES = ",".join(f'{{extension=".{ending}" mime_type="{kind}"}}' for ending, kin
 
 #: The database with the user and the scopes, once a server of this process has made them.
 PREPARED = []
-
-
 #: The key of the tokens.
 KEY = Pair(new_key(2048), None)
 
@@ -48,6 +51,20 @@ def _schema():
     with gzip.open(SCHEMA, "rt") as script:
         database.executescript(script.read())
     return database.serialize()
+
+
+PARAMETERS = {
+    "jwt-type": "rsa", "jwt-key-size": "256", "jwks-show": True, "jwks-uri": "", "access-token-duration": 2,
+    "refresh-token-duration": 1209600, "code-duration": 600, "allow-non-oidc": True, "refresh-token-rolling": True,
+    "refresh-token-one-use": "always", "auth-type-code-revoke-replayed": True, "auth-type-code-enabled": True,
+    "auth-type-client-enabled": True, "auth-type-refresh-enabled": True, "auth-type-device-enabled": True,
+    "auth-type-token-enabled": False, "auth-type-id-token-enabled": False, "auth-type-password-enabled": False,
+    "device-authorization-expiration": 120, "device-authorization-interval": 2, "scope": [], "additional-parameters": [], "claims": [],
+    "pkce-allowed": True, "pkce-method-plain-allowed": False, "pkce-required-public-client": True,
+    "introspection-revocation-allowed": True, "introspection-revocation-allow-target-client": True,
+    "introspection-revocation-auth-scope": ["read"], "oauth-dpop-allowed": True, "oauth-dpop-iat-duration": 60,
+    "oauth-dpop-iat-gap-duration": 60, "oauth-as-iss-id": True, "resource-allowed": True, "resource-scope": {},
+    "resource-client-property": "resource", "resource-scope-and-client-property": False}
 
 
 class Session(requests.Session):
@@ -64,40 +81,34 @@ class Session(requests.Session):
         assert page.status_code == 200, (method, path, page.status_code, page.text)
         return page.json() if page.content else None
 
-    @property
-    def jar(self):
-        """The cookies for rig.tiny_browser."""
-        return {("127.0.0.1", cookie.name): cookie.value for cookie in self.cookies}
+    def visit(self, url):
+        """Opens the URL in the user's browser; returns the page at the end of the redirects."""
+        return tiny_browser.open_login(url, {("127.0.0.1", cookie.name): cookie.value for cookie in self.cookies})
 
 
 class Glewlwyd(Site):
-    """The server, behind a site that forwards to it, records, and fails as a test wants; and its clients: "watchword",
-    public, with the redirect URI http://127.0.0.1:PORT/callback, where PORT is `redirect_port`; and "robot",
-    confidential with `secret`, for client credentials. `access_token_duration` is in seconds."""
+    """The server, behind a site that forwards to it, and records; and its clients: "watchword", public, with the redirect URI
+    http://127.0.0.1:PORT/callback, where PORT is `redirect_port`; and "robot", confidential with SECRET, for client credentials."""
 
-    USER, PASSWORD = "ann", "annspassword"
+    USER, PASSWORD, SECRET = "ann", "annspassword", "robots-secret"
     PARALLEL = True
 
-    def __init__(self, folder, access_token_duration=60):
+    def __init__(self, folder):
         super().__init__()
-        self.folder, self.inner_port, self.resources = pathlib.Path(folder), free_port(), []
-        self._issued = {}
-        self.issuer, self.secret = self.url + "/api/oidc", "robots-secret"
-        self.redirect_port = free_port()
+        self.folder, self.inner_port, self.redirect_port = folder, free_port(), free_port()
+        self.resources, self._issued, self.issuer = [], {}, self.url + "/api/oidc"
         self._prepare()
-        self.server = Server([find("glewlwyd"), f"--config-file={self.folder}/g.conf"], self.inner_port, self.folder / "glewlwyd.log",
-                             cwd=self.folder)
+        self.server = Server([find("glewlwyd"), f"--config-file={folder}/g.conf"], self.inner_port, folder / "glewlwyd.log", cwd=folder)
+        self.stop = self.server.stop
         self.admin = Session(self, "admin", "password")
         if not PREPARED:
             self._add_user()
             PREPARED.append((self.folder / "g.db").read_bytes())
-        self.admin.call("POST", "mod/plugin/", {"module": "oidc", "name": "oidc", "display_name": "OpenID Connect",
-                                                "parameters": self._parameters(access_token_duration)})
+        self.admin.call("POST", "mod/plugin/", {"module": "oidc", "name": "oidc", "display_name": "OpenID Connect", "parameters": {
+            "iss": self.issuer, "key": KEY.key_pem().decode(), "cert": KEY.public_pem.decode(), **PARAMETERS}})
         self._add_client("watchword", redirect_uris=[f"http://127.0.0.1:{self.redirect_port}/callback"])
-        self._add_client("robot", self.secret)
+        self._add_client("robot", self.SECRET)
         self.ann = Session(self, self.USER, self.PASSWORD)
-
-    # process
 
     def _prepare(self):
         web = self.folder / "web"
@@ -111,21 +122,12 @@ class Glewlwyd(Site):
             'session_key="GLEWLWYD2_SESSION_ID"\nsession_expiration=2419200\nadmin_scope="g_admin"\nprofile_scope="g_profile"\n'
             f'hash_algorithm="SHA512"\n{MODULES}\ndatabase={{type="sqlite3" path="{self.folder}/g.db"}};\n')
 
-    def stop(self):
-        self.server.stop()
-
-    # requests
-
     def _place(self, request):
         return "metadata" if "/.well-known/" in request.path else request.path.removeprefix("/api/oidc")
 
     def _answer(self, request):
+        """Also collects tokens, codes and verifiers."""
         answer = forwarded(request, self.inner_port, request.target)
-        self._remember(request, answer)
-        return answer
-
-    def _remember(self, request, answer):
-        """Collects tokens, codes and verifiers."""
         found, place, (head, _, body) = {}, self._place(request), answer.partition(b"\r\n\r\n")
         if place == "/auth" and (code := re.search(rb"\r\nLocation: \S*[?&]code=([^&\s]+)", head)):
             found = {"code": code[1].decode()}
@@ -135,12 +137,11 @@ class Glewlwyd(Site):
                 value = json.loads(body)
                 found |= {name: value.get(name) for name in ("access_token", "refresh_token", "device_code")}
         self._issued.update({value: name == "access_token" for name, value in found.items() if value})
+        return answer
 
     def issued_secrets(self):
         """Returns the values of all tokens, codes and verifiers, with whether the `resources` may receive them."""
-        return dict(self._issued)
-
-    # configuration
+        return self._issued
 
     def _add_user(self):
         for scope in SCOPES:
@@ -149,22 +150,6 @@ class Glewlwyd(Site):
         self.admin.call("POST", "user/", {"username": self.USER, "name": "Ann", "password": self.PASSWORD, "email": "ann@example.test",
                                           "enabled": True, "scope": ["g_profile", "openid", *SCOPES]})
 
-    def _parameters(self, access_token_duration):
-        return {
-            "iss": self.issuer, "jwt-type": "rsa", "jwt-key-size": "256",
-            "key": KEY.key_pem().decode(), "cert": KEY.public_pem.decode(),
-            "jwks-show": True, "jwks-uri": "", "access-token-duration": access_token_duration, "refresh-token-duration": 1209600, "code-duration": 600,
-            "allow-non-oidc": True, "refresh-token-rolling": True, "refresh-token-one-use": "always",
-            "auth-type-code-revoke-replayed": True, "auth-type-code-enabled": True, "auth-type-client-enabled": True,
-            "auth-type-refresh-enabled": True, "auth-type-device-enabled": True, "auth-type-token-enabled": False,
-            "auth-type-id-token-enabled": False, "auth-type-password-enabled": False, "device-authorization-expiration": 120,
-            "device-authorization-interval": 2, "scope": [], "additional-parameters": [], "claims": [], "pkce-allowed": True,
-            "pkce-method-plain-allowed": False, "pkce-required-public-client": True, "introspection-revocation-allowed": True,
-            "introspection-revocation-allow-target-client": True, "introspection-revocation-auth-scope": ["read"],
-            "oauth-dpop-allowed": True, "oauth-dpop-iat-duration": 60, "oauth-dpop-iat-gap-duration": 60, "oauth-as-iss-id": True,
-            "resource-allowed": True, "resource-scope": {}, "resource-client-property": "resource",
-            "resource-scope-and-client-property": False}
-
     def _add_client(self, name, secret=None, redirect_uris=()):
         """With a secret, the client is confidential, and for client credentials."""
         value = {"client_id": name, "name": name, "confidential": secret is not None, "enabled": True, "redirect_uri": list(redirect_uris),
@@ -172,21 +157,11 @@ class Glewlwyd(Site):
                  "token_endpoint_auth_method": ["client_secret_basic" if secret else "none"], **({"password": secret} if secret else {})}
         self.admin.call("POST", "client/", value)
 
-    # the user
-
-    def _grant(self):
-        """As ann, grants the scopes of the tests to "watchword"."""
-        self.ann.call("PUT", "auth/grant/watchword", {"scope": "openid read"})
-
     def approve(self, url):
-        """As ann, logs in at the URL of an authorization request, and follows the redirect to the program; returns its page."""
-        self._grant()
-        return tiny_browser.open_login(url + "&g_continue", self.ann.jar)
-
-    def approve_device(self, user_code):
-        """As ann, approves a device, which glewlwyd does on a mere visit."""
-        self._grant()
-        tiny_browser.open_login(f"{self.issuer}/device?" + urllib.parse.urlencode({"code": user_code, "g_continue": ""}), self.ann.jar)
+        """As ann, grants the scopes of the tests to "watchword", and visits the URL of an authorization request or of a device, which
+        approves it; returns the last page."""
+        self.ann.call("PUT", "auth/grant/watchword", {"scope": "openid read"})
+        return self.ann.visit(url + "&g_continue")
 
     def revoke_refresh(self):
         """As ann, revokes all refresh tokens; returns how many there were. Access tokens survive that until they expire."""
@@ -194,8 +169,6 @@ class Glewlwyd(Site):
         for token in tokens:
             self.ann.call("DELETE", "oidc/token/" + urllib.parse.quote(token["token_hash"], safe=""))
         return len(tokens)
-
-    # for ProtectedResource
 
     def valid_token(self, value):
         """Returns the access token `value`, a JWT, or None if it is not signed by the plugin's key, or has expired."""
@@ -210,9 +183,7 @@ class Glewlwyd(Site):
                                      jkt=(claims.get("cnf") or {}).get("jkt"))
 
 
-PACKAGES = pathlib.Path(__file__).resolve().parents[3] / ".build-oidc"
-
-
+PACKAGES = ROOT / ".build-oidc"
 #: Its own command needs a newer websockets than Debian's.
 PROGRAM = """
 import datetime, json, sys
@@ -238,22 +209,18 @@ class OIDCMock(Server):
                          port, pathlib.Path(folder) / "oidc.log", cwd=folder, env=environment)
 
     def endpoint(self, name):
-        """Returns the URL of `userinfo` and so on."""
         return json.loads(tiny_browser.request(self.url + "/.well-known/openid-configuration").body)[f"{name}_endpoint"]
 
     def approve(self, url):
         """Logs in at the URL of an authorization request, and follows the redirect; returns the program's page."""
         form = urllib.parse.urlencode({"sub": self.USER}).encode()
-        page = tiny_browser.request(url, "POST", {"Content-Type": "application/x-www-form-urlencoded"}, form)
-        return tiny_browser.request(page.location)
+        return tiny_browser.request(tiny_browser.request(url, "POST", {"Content-Type": "application/x-www-form-urlencoded"}, form).location)
 
     def revoke_all(self):
-        """Revokes all tokens of the user."""
         page = tiny_browser.request(f"{self.url}/users/{self.USER}/revoke-tokens", "POST", body=b"")
         assert page.status in (200, 204), (page.status, page.body)
 
     def token_requests(self):
-        """Returns how many requests for a token were answered."""
         return self.output_path.read_text().count('"POST /oauth2/token ')
 
 
@@ -266,11 +233,8 @@ class TokenService(Site):
     def __init__(self, folder, users):
         self.users, self.asked, self._issued = users, [], []
         super().__init__()
-        self.registry = Registry(pathlib.Path(folder), self.url + "/token")
-        self.resources = [self.registry]
-
-    def stop(self):
-        self.registry.stop()
+        self.registry = Registry(folder, self.url + "/token")
+        self.resources, self.stop = [self.registry], self.registry.stop
 
     def issued_secrets(self):
         """Returns the values of all tokens, which the registry may receive."""
@@ -295,3 +259,124 @@ class TokenService(Site):
         token = self.registry.token(*granted, user=user, lifetime=60, audience=service or "")
         self._issued.append(token)
         return json_answer(200, {"token": token, "access_token": token, "expires_in": 60})
+
+
+@pytest.fixture
+def glewlwyd(stage, tmp_path):
+    server = stage.server(Glewlwyd(tmp_path))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def resource(stage, glewlwyd):
+    return stage.server(ProtectedResource(glewlwyd))
+
+
+def configured(stage, resource, server, **options):
+    lines = {"issuer": server.issuer, "client-id": "watchword", "scopes": None, **options}
+    text = "".join(f'{name} = "{value}"\n' for name, value in lines.items() if isinstance(value, str))
+    text += "".join(f"{name} = {value}\n" for name, value in lines.items() if isinstance(value, int))
+    return stage.configured(f'[oauth."{resource.url}"]\nscopes = ["openid", "read"]\n{text}')
+
+
+def login_page(challenge):
+    """Returns the page of the server to which the broker sends the browser."""
+    return tiny_browser.visit(challenge["params"]["login"]["url"]).location
+
+
+def test_glewlwyd_in_chromium(stage, glewlwyd, resource):
+    """A real browser runs the scripts of the login page, and follows the redirect back to the broker."""
+    client = stage.client(broker=configured(stage, resource, glewlwyd, **{"redirect-port": glewlwyd.redirect_port}))
+    calls = [client.start("fetch/run", {"url": resource.url + "/api"}) for _ in range(3)]
+    login = client.challenges.get(timeout=30)["params"]["login"]
+    address, text = browser.log_in(glewlwyd, login["url"])
+    assert address.startswith(f"http://127.0.0.1:{glewlwyd.redirect_port}/callback?") and "You are logged in" in text
+    assert [client.wait(call)["result"]["status"] for call in calls] == [200] * 3
+    assert [request.form["grant_type"] for request in glewlwyd.requests_to("/token")].count("authorization_code") == 1
+    eventually(lambda: len({token for _, token in resource.presented if token}) > 1 or not client.fetch(resource.url + "/api"), "it is renewed")
+    assert client.challenges.empty()
+    # glewlwyd answers a refresh token that it has revoked with 400 and no body.
+    assert glewlwyd.revoke_refresh()
+    call = eventually(lambda: asked(client, resource.url + "/api"), "the person is asked again")
+    glewlwyd.approve(login_page(client.challenges.get(timeout=30)))
+    assert client.wait(call)["result"]["status"] == 200 and client.challenges.empty()
+
+
+def asked(client, url):
+    """Fetches; returns the call if it waits for a login."""
+    call = client.start("fetch/run", {"url": url})
+    return call if is_asked(client, call) else None
+
+
+def test_glewlwyd_with_a_device_code(stage, glewlwyd, resource):
+    client = stage.client(broker=configured(stage, resource, glewlwyd, flow="device"))
+    call = client.start("fetch/run", {"url": resource.url + "/api"})
+    login = client.challenges.get(timeout=30)["params"]["login"]
+    glewlwyd.approve(f"{glewlwyd.issuer}/device?" + urllib.parse.urlencode({"code": login["userCode"]}))
+    assert client.wait(call)["result"]["status"] == 200
+
+
+def test_glewlwyd_with_client_credentials(stage, glewlwyd, resource, tmp_path):
+    path = private(tmp_path / "secret", glewlwyd.SECRET)
+    broker = stage.configured(
+        f'[oauth."{resource.url}"]\nissuer = "{glewlwyd.issuer}"\nclient-id = "robot"\nclient-secret-file = "{path}"\n'
+        'flow = "client-credentials"\nscopes = ["read"]\n')
+    assert stage.client(broker=broker).fetch(resource.url + "/api")["result"]["status"] == 200
+
+
+@pytest.fixture
+def provider(tmp_path):
+    provider = OIDCMock(tmp_path, expires_in=2)
+    yield provider
+    provider.stop()
+
+
+def test_an_openid_provider(stage, provider, tmp_path):
+    """A free port for the redirect, a client with a secret, an ID token, and user information as the resource."""
+    path = private(tmp_path / "secret", "not checked")
+    url = provider.endpoint("userinfo")
+    broker = stage.configured(
+        f'[oauth."{url}"]\nissuer = "{provider.issuer}"\nclient-id = "watchword"\nclient-secret-file = "{path}"\n'
+        'scopes = ["openid", "email"]\n')
+    client = stage.client(broker=broker)
+    call = client.start("fetch/run", {"url": url})
+    assert b"logged in" in provider.approve(login_page(client.challenges.get(timeout=30))).body
+    result = client.wait(call)["result"]
+    assert result["status"] == 200 and json.loads(result["body"]["value"])["email"] == "ann", result
+    eventually(lambda: client.fetch(url)["result"]["status"] == 200 and provider.token_requests() > 1, "the token is renewed")
+    assert client.challenges.empty()
+    # It answers a revoked token with 400 and no challenge.
+    provider.revoke_all()
+    assert client.fetch(url)["result"]["status"] == 400 and client.challenges.empty()
+
+
+@pytest.fixture
+def service(stage, tmp_path):
+    service = stage.server(TokenService(tmp_path, {"ann": "anns-password"}))
+    yield service
+    service.stop()
+
+
+def registry_broker(stage, service):
+    return stage.configured(f'[oauth."http://127.0.0.1:{service.registry.port}"]\nflow = "registry"\nissuer = "{service.url}"\n')
+
+
+def test_a_registry_gives_a_token_without_a_login(stage, service):
+    client = stage.client(broker=registry_broker(stage, service))
+    result = client.fetch(f"http://127.0.0.1:{service.registry.port}/v2/")["result"]
+    assert result["status"] == 200 and client.challenges.empty()
+    assert [user for user, _, _ in service.asked] == [""]
+
+
+def test_a_registry_asks_for_the_password_to_push(stage, service):
+    client = stage.client(broker=registry_broker(stage, service))
+    url = f"http://127.0.0.1:{service.registry.port}/v2/images/blobs/uploads/"
+    call = client.start("fetch/run", {"url": url, "method": "POST"})
+    challenge = client.challenges.get(timeout=30)
+    space = challenge["params"]["protectionSpace"]
+    assert (space["port"], space["authenticationMethod"]) == (service.port, "httpBasic")
+    client.reply(challenge, password_answer("ann", "anns-password"))
+    assert client.wait(call)["result"]["status"] == 202
+    assert [user for user, _, _ in service.asked] == ["", "ann"]
+    assert client.fetch(url, method="POST")["result"]["status"] == 202 and client.challenges.empty()
