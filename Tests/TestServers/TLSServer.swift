@@ -284,19 +284,16 @@ package enum Loopback {
         return nil
     }
 
-    /// Detached from the start: the thread sanitizer fails if the id of a thread is used again before it was detached.
     package static func onThread(_ body: @escaping @Sendable () -> Void) {
         let box = Unmanaged.passRetained(ThreadBody(body))
-        var (thread, attributes) = (pthread_t(), pthread_attr_t())
-        pthread_attr_init(&attributes)
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer { pthread_attr_destroy(&attributes) }
+        var thread = pthread_t()
         pthread_create(
-            &thread, &attributes,
+            &thread, nil,
             { argument in
                 Unmanaged<ThreadBody>.fromOpaque(argument!).takeRetainedValue().run()
                 return nil
             }, box.toOpaque())
+        pthread_detach(thread)
     }
 }
 
