@@ -19,9 +19,18 @@ extension ClientValue {
     public static var path: String { "params" }
 
     public init(_ json: JSON?, at path: String? = nil) throws(InvalidParams) {
-        let members = try Members(json, at: path ?? Self.path)
-        try self.init(members)
+        do throws(InvalidParams) {
+            self = try Self.read(Members(json, path ?? Self.path, of: nil, collectsNames: false))
+        } catch {
+            // Again, with the names for the message.
+            self = try Self.read(Members(json, at: path ?? Self.path))
+        }
+    }
+
+    private static func read(_ members: Members) throws(InvalidParams) -> Self {
+        let value = try Self(members)
         try members.refuseUnread()  // guard: unknown-members
+        return value
     }
 }
 
@@ -30,18 +39,22 @@ public final class Members {
     private let json: JSON?
     private let name: String
     private unowned let parent: Members?
+    /// The names of the members that were not read yet.
+    private var unread: [String]
+    /// Whether `known` is collected, which costs more than reading most messages.
+    private let collectsNames: Bool
     /// The names of the members that were looked for, present or not.
     private var known: [String] = []
     private var children: [Members] = []
 
     /// An absent `json` counts as an object without members. Throws if `json` is not an object.
     public convenience init(_ json: JSON?, at path: String = "params") throws(InvalidParams) {
-        try self.init(json, path, of: nil)
+        try self.init(json, path, of: nil, collectsNames: true)
     }
 
-    private init(_ json: JSON?, _ name: String, of parent: Members?) throws(InvalidParams) {
+    fileprivate init(_ json: JSON?, _ name: String, of parent: Members?, collectsNames: Bool) throws(InvalidParams) {
         (self.json, self.name, self.parent) = (json, name, parent)
-        known.reserveCapacity(8)
+        (unread, self.collectsNames) = (json?.names ?? [], collectsNames)
         guard let json, json.kind != .object else { return }
         throw InvalidParams(
             path == "params"
@@ -52,14 +65,16 @@ public final class Members {
 
     /// Returns the member `name`; `null` counts as absent.
     public subscript(name: String) -> JSON? {
-        known.append(name)
-        guard let value = json?[name], !value.isNull else { return nil }
-        return value
+        if collectsNames { known.append(name) }
+        guard let value = json?[name] else { return nil }
+        // Compared byte by byte, as the member was found: canonically equivalent names are different members.
+        unread.removeAll { $0.utf8.elementsEqual(name.utf8) }
+        return value.isNull ? nil : value
     }
 
     public func object(_ name: String) throws(InvalidParams) -> Members? {
         guard let value = self[name] else { return nil }
-        let child = try Members(value, name, of: self)
+        let child = try Members(value, name, of: self, collectsNames: collectsNames)
         children.append(child)
         return child
     }
@@ -116,11 +131,6 @@ public final class Members {
     public func refuseUnread() throws(InvalidParams) {
         if let name = unread.first { throw unknown(name) }
         for child in children { try child.refuseUnread() }
-    }
-
-    /// Compared byte by byte, as members are looked up: canonically equivalent names are different members.
-    private var unread: [String] {
-        json?.names.filter { name in !known.contains { $0.utf8.elementsEqual(name.utf8) } } ?? []
     }
 
     private func unknown(_ name: String) -> InvalidParams {
