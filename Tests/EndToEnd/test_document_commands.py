@@ -125,7 +125,7 @@ class Office:
         self._write(bin / "tmux", '#!/bin/sh\nshift; exec "$@"\n', 0o755)
         (self.work / "contrib").symlink_to(ROOT / "contrib")
         files = {"backup.tar": "content\n", "report.pdf": "content\n", "config.toml.new": "[fetch]\ndeny = []\n",
-                 "answer.json": json.dumps(password_answer("bob", self.password)),
+                 "credential.json": json.dumps(password_answer("bob", self.password)["credential"]),
                  **{name: (certificates / name).read_text() for name in ["me.pem", "me.key"]}}
         for name, text in files.items():
             self._write(self.work / name, text)
@@ -360,7 +360,7 @@ EXCUSED = {
 
 #: What may be run: the first word of a command, or the function or variable that it sets.
 RUN = ["watchword", "watchwordd", "watchword-agent", "echo", "jq", "export", "git", "keyring", "pass", "tmux",
-       "contrib/agent/watchword-agent", "GIT_ASKPASS=", "SSH_ASKPASS=", "SUDO_ASKPASS=", '"${EDITOR:-vi}"', "ask()", "hello=", "token="]
+       "contrib/agent/watchword-agent", "GIT_ASKPASS=", "SSH_ASKPASS=", "SUDO_ASKPASS=", '"${EDITOR:-vi}"', "ask()", "url="]
 
 #: The files of the test behind those that documents name.
 REPLACED = {

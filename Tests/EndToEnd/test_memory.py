@@ -33,7 +33,7 @@ def logged_in(stage, request):
     server = stage.server(basic_server("bob", password) if is_basic else DigestCheck("bob", password, algorithm="SHA-256"))
     stage.allow(password, server)
     client = stage.client(answer=password_answer("bob", password, persistence="forSession"))
-    assert client.fetch(server.url + "/a", allowInsecureAuth=True)["result"]["status"] == 200
+    assert client.fetch(server.url + "/a")["result"]["status"] == 200
     assert places(stage.brokers[0].process.pid, password), "the scan does not find the password"
     return stage.brokers[0], client, server, password
 
@@ -63,7 +63,7 @@ def test_no_copy_remains_after_the_session_expired(stage):
     server, password = stage.protected("bob")
     broker = stage.configured("[limits]\nsession-idle-s = 1\n")
     client = stage.client(answer=password_answer("bob", password, persistence="forSession"), broker=broker)
-    assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
+    assert client.fetch(server.url)["result"]["status"] == 200
     # The broker checks every five seconds.
     assert remaining(broker, password) == []
 
@@ -73,7 +73,7 @@ def test_no_copy_remains_after_the_fetch(stage, place):
     server, password = stage.protected()
     client = stage.client(answer=password_answer("bob", password, persistence="none"))
     url = server.url if place == "answer" else server.url.replace("//", f"//bob:{password}@")
-    assert client.fetch(url, allowInsecureAuth=True)["result"]["status"] == 200
+    assert client.fetch(url)["result"]["status"] == 200
     if place == "URL":
         client.call("session/clear", {})
     assert remaining(stage.brokers[0], password) == []
@@ -87,7 +87,7 @@ def test_no_copy_remains_of_an_answer_without_effect(stage, framing, ends):
         lambda request: None if request.authorization and ends != "refused" else response(401, b"", 'WWW-Authenticate: Basic realm="r"')))
     stage.allow(password, server)
     client = stage.client(framing=framing)
-    broker, call = stage.brokers[0], client.start("fetch/run", {"url": server.url, "allowInsecureAuth": True})
+    broker, call = stage.brokers[0], client.start("fetch/run", {"url": server.url})
     challenge = client.challenges.get(timeout=30)
     answer = password_answer("bob", password, persistence="forSession")
     if ends == "unfinished":
@@ -132,7 +132,7 @@ def test_no_copy_remains_after_storing_in_the_keyring(stage, gnome):
     server, password = stage.protected("bob")
     broker = stage.broker(environment=gnome.environment)
     client = stage.client(answer=password_answer("bob", password, persistence="permanent"), broker=broker)
-    assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
+    assert client.fetch(server.url)["result"]["status"] == 200
     settle(client)
     client.call("broker/lock", {})
     assert remaining(broker, password) == []
@@ -254,7 +254,7 @@ def test_rule_x8_no_fragment_is_left_of_a_credential_that_is_not_stored(stage, p
         for password in rotated(passwords, scheme, way):
             given = credential(scheme, password)
             client = stage.client(answer={"action": "credential", "credential": given}, broker=broker)
-            params = {"allowInsecureAuth": True}
+            params = {}
             if isProxy:
                 params["proxy"] = {"url": server.url, **({"credential": given} if way == "proxy-own" else {})}
             elif way == "own":
@@ -285,7 +285,7 @@ def test_the_scanner_finds_present_fragments(stage, passwords, scanner):
     broker = stage.configured(CONFIGURATION)
     with accepting(CHALLENGES["basic"]) as server:
         client = stage.client(answer=password_answer("bob", passwords[-1], persistence="forSession"), broker=broker)
-        assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
+        assert client.fetch(server.url)["result"]["status"] == 200
         assert places(broker.process.pid, passwords[-1]) and scanner.places(broker.process.pid)
 
 
@@ -300,7 +300,7 @@ def test_rule_x8_no_fragment_is_left_of_a_credential_removed_from_the_session(st
             if way == "stored":
                 method = {"basic": "httpBasic", "digest-sha-256": "httpDigest", "ntlm": "ntlm"}[scheme]
                 client.store(server, "bob", password, authenticationMethod=method, **({} if scheme == "ntlm" else {"realm": "r"}))
-            assert client.fetch(url, allowInsecureAuth=True)["result"]["status"] == 200
+            assert client.fetch(url)["result"]["status"] == 200
             client.call("session/clear", {})
             client.close()
             check(broker, scanner)
@@ -362,7 +362,7 @@ def test_no_fragment_is_left_of_secrets_in_the_keyring(stage, gnome, passwords, 
     with accepting(CHALLENGES["basic"]) as server:
         for password in passwords:
             client = stage.client(answer=password_answer("bob", password, persistence="permanent"), broker=broker)
-            assert client.fetch(server.url, allowInsecureAuth=True)["result"]["status"] == 200
+            assert client.fetch(server.url)["result"]["status"] == 200
             client.call("broker/lock", {})
             check(broker, scanner)
             client.call("broker/unlock", {})
