@@ -86,22 +86,18 @@ long watchword_receive(int socket, void *bytes, size_t capacity, int32_t *sender
     return count;
 }
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-// The thread sanitizer does not know pthread_clockjoin_np, and fails when the id of a joined thread is used again.
-#define pthread_clockjoin_np(thread, result, clock, limit) pthread_timedjoin_np(thread, result, limit)
-#define JOIN_CLOCK CLOCK_REALTIME
-#endif
-#endif
-#ifndef JOIN_CLOCK
-#define JOIN_CLOCK CLOCK_MONOTONIC
-#endif
-
 int watchword_join_within(pthread_t thread, int seconds) {
     struct timespec limit;
-    clock_gettime(JOIN_CLOCK, &limit);
+#if __has_feature(thread_sanitizer)
+    // The sanitizer does not know pthread_clockjoin_np, and fails when the id of a joined thread is used again.
+    clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += seconds;
-    int status = pthread_clockjoin_np(thread, NULL, JOIN_CLOCK, &limit);
+    int status = pthread_timedjoin_np(thread, NULL, &limit);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &limit);
+    limit.tv_sec += seconds;
+    int status = pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &limit);
+#endif
     if (status != 0) pthread_detach(thread);
     return status;
 }

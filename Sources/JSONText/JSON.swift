@@ -120,15 +120,6 @@ public struct JSON: Sendable {
         }
     }
 
-    /// The names of the members of an object, in order; empty for any other kind of value.
-    public var names: [String] {
-        switch content {
-        case .parsed(let node): node.names
-        case .object(let members): members.compactMap { name, value in value.map { _ in name } }
-        default: members?.map(\.name) ?? []
-        }
-    }
-
     /// The members of an object, in order; `nil` for any other kind of value.
     public var members: [(name: String, value: JSON)]? {
         switch content {

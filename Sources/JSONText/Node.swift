@@ -73,16 +73,6 @@ struct Node: @unchecked Sendable {
         return member.map { Node($0, in: tree) }
     }
 
-    var names: [String] {
-        var result: [String] = []
-        var position = kind == .object ? json_object_iter(pointer) : nil
-        while let current = position {
-            if let name = json_object_iter_key(current) { result.append(String(cString: name)) }
-            position = json_object_iter_next(pointer, current)
-        }
-        return result
-    }
-
     var members: [(name: String, value: Node)]? {
         guard kind == .object else { return nil }
         var result: [(name: String, value: Node)] = []

@@ -115,6 +115,18 @@ import WatchwordProtocol
         #expect(after.last?.status == 401)
     }
 
+    @Test func aRedirectIsReportedBeforeTheQuestionsOfTheNextHop() {
+        let client = consulting()
+        let use = client.answer(client.hear()[0], #"{"answer":true}"#)
+        let asked = client.answer(use[0], #"{"answer":true}"#)
+        _ = client.answer(asked[0], bobsAnswer)
+        stage.transfers.respond(200)
+        _ = client.hear()
+        _ = client.fetch("http://elsewhere/", id: 2, more: #","notify":["redirect"]"#)
+        stage.transfers.respond(302, [HeaderField("Location", "http://h/")])
+        #expect(client.hear().map(\.method) == ["fetch/redirect", "auth/canAuthenticate"])
+    }
+
     @Test func aFetchThatIsCancelledWithdrawsItsQuestion() {
         let client = consulting()
         _ = client.hear()

@@ -130,7 +130,7 @@ final class BodyDesk {
     /// `fetch/attach`: after the reply, the connection carries only the bytes of a body.
     func attach(_ params: FetchAttach, _ call: Call<FetchAttach>, from connection: ClientConnection) throws {
         guard let entry = tokens[params.token], let owner = clients[entry.connection],
-            TokenScope(owner).admits(connection)
+            owner.admits(connection)
         else {
             throw RPCError(
                 .unknownFetch, "unknown attach token: the fetch has ended, or its body is already attached")

@@ -58,7 +58,7 @@ extension QuestionDesk {
     // MARK: Consultations and bodies
 
     func consult(_ consultation: Consultation, for fetch: RunningFetch) {
-        guard let connection = clients.owner(of: fetch), connection.isSubscribed, !connection.hasInputEnded else {
+        guard let connection = clients.owner(of: fetch), connection.isSubscribed else {
             return fetches.report(.consulted(nil), of: fetch.id)
         }
         let limit = context.options.challengeDeadline

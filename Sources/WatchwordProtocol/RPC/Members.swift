@@ -54,7 +54,7 @@ public final class Members {
 
     fileprivate init(_ json: JSON?, _ name: String, of parent: Members?, collectsNames: Bool) throws(InvalidParams) {
         (self.json, self.name, self.parent) = (json, name, parent)
-        (unread, self.collectsNames) = (json?.names ?? [], collectsNames)
+        (unread, self.collectsNames) = (json?.members?.map(\.name) ?? [], collectsNames)
         guard let json, json.kind != .object else { return }
         throw InvalidParams(
             path == "params"

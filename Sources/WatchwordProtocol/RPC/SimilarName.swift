@@ -18,9 +18,9 @@ public enum SimilarName {
     }
 
     /// Returns the edit distance from a misspelt name: the number of bytes to insert, delete, replace or swap with a neighbour;
-    /// `nil` above a third of the length of `name`, but at least 1.
+    /// `nil` above a third of the length of `name`, but at least 2, or 1 for fewer than five bytes.
     public static func distance(_ name: String, _ other: String) -> Int? {
-        let limit = max(1, name.utf8.count / 3)
+        let limit = max(name.utf8.count < 5 ? 1 : 2, name.utf8.count / 3)
         let (left, right) = (Array(name.utf8), Array(other.utf8))
         guard abs(left.count - right.count) <= limit else { return nil }
         var beforeLast: [Int] = []
